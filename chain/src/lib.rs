@@ -1,1 +1,29 @@
-//! chain
+//! The domain words of an indexed chain: what a node's answers mean, and the JSON that we make of them.
+//!
+//! Pure and synchronous: no IO, no storage, no clock. Everything read from a node is parsed borrowed from the answer's
+//! bytes, is bounded by them, and gives an error rather than a panic where it does not hold what it must.
+
+pub mod account_set;
+pub mod address;
+pub mod comet;
+pub mod eth_tx;
+pub mod evm;
+pub mod fee;
+pub mod hash;
+pub mod involved;
+pub mod json;
+pub mod key;
+mod lenient;
+pub mod proof;
+pub mod record;
+pub mod signer;
+pub mod time;
+pub mod trace;
+pub mod tx;
+pub mod vm;
+mod wire;
+
+pub use account_set::AccountSet;
+pub use address::Account;
+pub use time::Timestamp;
+pub use vm::Vm;

@@ -1,0 +1,363 @@
+//! `CometBFT`'s answers to `/block` and `/block_results`, borrowed from their bytes.
+//!
+//! What a node says while it has not got the block ready must never be taken for an empty block: those answers are
+//! errors with [`Error::is_not_ready`] (indexing §1.2, T24). Members that `CometBFT` leaves out are their defaults.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Deserializer};
+use thiserror::Error;
+
+use crate::hash::Hash;
+use crate::lenient::{list, number, optional_text, text, texts};
+use crate::time::{BadTime, Timestamp};
+
+/// The `result` of `/block?height=`.
+#[derive(Debug)]
+pub struct BlockAnswer<'a> {
+    /// `block_id.hash`.
+    pub hash: Hash,
+    /// The members of the header that the index uses.
+    pub header: Header<'a>,
+    /// The raw transactions in base64, in block order; see [`BlockAnswer::raw_txs`].
+    pub txs: Vec<Cow<'a, str>>,
+}
+
+/// What the index uses of a block header.
+#[derive(Debug)]
+pub struct Header<'a> {
+    /// The chain that the block belongs to.
+    pub chain_id: Cow<'a, str>,
+    /// The block's height.
+    pub height: u64,
+    /// The block's time.
+    pub time: Timestamp,
+    /// Hash of the block before; `None` in a chain's first block.
+    pub last_block_hash: Option<Hash>,
+    /// Merkle root over the block's transactions: see [`crate::proof::data_hash`].
+    pub data_hash: Option<Hash>,
+    /// Merkle root over the results of the block *before*: see [`crate::proof::results_hash`].
+    pub last_results_hash: Option<Hash>,
+    /// Consensus address of the proposer.
+    pub proposer_address: [u8; 20],
+}
+
+/// The `result` of `/block_results?height=`.
+#[derive(Debug, Deserialize)]
+#[serde(from = "ResultsShape<'a>", bound(deserialize = "'de: 'a"))]
+pub struct ResultsAnswer<'a> {
+    /// The height that the results belong to.
+    pub height: u64,
+    /// One result a transaction, in block order; empty also where the node printed `null`.
+    pub txs_results: Vec<TxResult<'a>>,
+    /// Events of no transaction: `finalize_block_events`, else `begin_block_events` and then `end_block_events`.
+    pub finalize_block_events: Vec<Event<'a>>,
+}
+
+/// The result of one transaction.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct TxResult<'a> {
+    /// 0 on success.
+    #[serde(deserialize_with = "number")]
+    pub code: u32,
+    /// The result data in base64.
+    #[serde(borrow, deserialize_with = "optional_text")]
+    pub data: Option<Cow<'a, str>>,
+    /// Empty on success, else the error; before cosmos-sdk 0.50 a JSON array on success.
+    #[serde(borrow, deserialize_with = "text")]
+    pub log: Cow<'a, str>,
+    /// Free text, nearly always empty.
+    #[serde(borrow, deserialize_with = "text")]
+    pub info: Cow<'a, str>,
+    /// The declared gas limit.
+    #[serde(deserialize_with = "number")]
+    pub gas_wanted: i64,
+    /// The gas used.
+    #[serde(deserialize_with = "number")]
+    pub gas_used: i64,
+    /// The events, in order.
+    #[serde(borrow, deserialize_with = "list")]
+    pub events: Vec<Event<'a>>,
+    /// Names whose `code` it is; empty on success.
+    #[serde(borrow, deserialize_with = "text")]
+    pub codespace: Cow<'a, str>,
+}
+
+/// One event of a transaction or of a block.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Event<'a> {
+    /// The event's type.
+    #[serde(borrow, rename = "type", deserialize_with = "text")]
+    pub kind: Cow<'a, str>,
+    /// The attributes, in order; keys may repeat.
+    #[serde(borrow, deserialize_with = "list")]
+    pub attributes: Vec<Attribute<'a>>,
+}
+
+/// One attribute of an event.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Attribute<'a> {
+    /// The key.
+    #[serde(borrow, deserialize_with = "text")]
+    pub key: Cow<'a, str>,
+    /// The value; empty also where the node printed `null`, as the deployed server shows it.
+    #[serde(borrow, deserialize_with = "text")]
+    pub value: Cow<'a, str>,
+    /// Whether the answering node indexes the attribute: a setting of the node, not of the chain.
+    pub index: bool,
+}
+
+/// Why an answer of `CometBFT` cannot be used.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The answer is no UTF-8.
+    #[error("the answer of {route} is not utf-8: {source}")]
+    NotUtf8 {
+        /// The route that was asked.
+        route: &'static str,
+        /// Where it breaks.
+        source: std::str::Utf8Error,
+    },
+    /// The answer is no JSON of the expected shape.
+    #[error("the answer of {route} does not have the shape that CometBFT 0.34 to 1.x documents: {source}")]
+    Shape {
+        /// The route that was asked.
+        route: &'static str,
+        /// What serde met, with line and column.
+        source: serde_json::Error,
+    },
+    /// `block: null` or an empty block id: the node lists the height but has not got the block.
+    #[error("the node has no block in its answer of /block: ask again")]
+    BlockMissing,
+    /// There are transactions and no results at all: the node has not executed the block yet.
+    #[error("block {height} has {txs} transactions and the node has no results for it: ask again")]
+    ResultsMissing {
+        /// Height of the block.
+        height: u64,
+        /// Transactions in the block.
+        txs: usize,
+    },
+    /// The numbers of transactions and of results differ.
+    #[error("block {height} has {txs} transactions and {results} results: ask again, or another endpoint")]
+    CountMismatch {
+        /// Height of the block.
+        height: u64,
+        /// Transactions in the block.
+        txs: usize,
+        /// Results in the answer.
+        results: usize,
+    },
+    /// The results belong to another height.
+    #[error("the results of height {results} came for block {block}: ask again, or another endpoint")]
+    HeightMismatch {
+        /// Height of the block.
+        block: u64,
+        /// Height in the results.
+        results: u64,
+    },
+    /// A hash or address is not hex of its length.
+    #[error("{member} is {text:?}, expected {bytes} bytes in hex")]
+    BadHex {
+        /// Where in the answer.
+        member: &'static str,
+        /// What stood there.
+        text: String,
+        /// How many bytes belong there.
+        bytes: usize,
+    },
+    /// The header's time is none.
+    #[error("block.header.time: {0}")]
+    BadTime(#[from] BadTime),
+    /// A raw transaction is not base64.
+    #[error("block.data.txs[{index}] is not base64: {source}")]
+    BadTx {
+        /// Position in the block.
+        index: usize,
+        /// Where it breaks.
+        source: base64::DecodeError,
+    },
+}
+
+impl Error {
+    /// Whether the node may well give the right answer when it is asked again.
+    pub fn is_not_ready(&self) -> bool {
+        matches!(
+            self,
+            Self::BlockMissing
+                | Self::ResultsMissing { .. }
+                | Self::CountMismatch { .. }
+                | Self::HeightMismatch { .. }
+        )
+    }
+}
+
+/// Reads the `result` of `/block`.
+pub fn parse_block(answer: &[u8]) -> Result<BlockAnswer<'_>, Error> {
+    let shape: BlockShape<'_> = parse("/block", answer)?;
+    let (id, block) = match (shape.block_id, shape.block) {
+        (Some(id), Some(block)) if !id.hash.is_empty() => (id, block),
+        _ => return Err(Error::BlockMissing),
+    };
+    Ok(BlockAnswer {
+        hash: hex("block_id.hash", &id.hash)?,
+        header: header(block.header)?,
+        txs: block.data.txs,
+    })
+}
+
+/// Reads the `result` of `/block_results`.
+pub fn parse_results(answer: &[u8]) -> Result<ResultsAnswer<'_>, Error> {
+    parse("/block_results", answer)
+}
+
+/// Checks that both answers are of one height and that each transaction has its result.
+pub fn check_pair(block: &BlockAnswer<'_>, results: &ResultsAnswer<'_>) -> Result<(), Error> {
+    let (height, txs) = (block.header.height, block.txs.len());
+    if results.height != height {
+        return Err(Error::HeightMismatch { block: height, results: results.height });
+    }
+    match results.txs_results.len() {
+        count if count == txs => Ok(()),
+        0 => Err(Error::ResultsMissing { height, txs }),
+        results => Err(Error::CountMismatch { height, txs, results }),
+    }
+}
+
+impl BlockAnswer<'_> {
+    /// The raw bytes of each transaction, in block order.
+    pub fn raw_txs(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let decode = |(index, tx): (usize, &Cow<'_, str>)| {
+            BASE64.decode(tx.as_bytes()).map_err(|source| Error::BadTx { index, source })
+        };
+        self.txs.iter().enumerate().map(decode).collect()
+    }
+}
+
+impl TxResult<'_> {
+    /// The result data: protobuf, empty if there is none.
+    pub fn data_bytes(&self) -> Result<Vec<u8>, base64::DecodeError> {
+        BASE64.decode(self.data.as_deref().unwrap_or_default())
+    }
+}
+
+impl<'a> Event<'a> {
+    /// The value of the first attribute with this key.
+    pub fn value(&self, key: &str) -> Option<&Cow<'a, str>> {
+        self.attributes.iter().find(|attribute| attribute.key == key).map(|attribute| &attribute.value)
+    }
+}
+
+#[derive(Deserialize)]
+struct BlockShape<'a> {
+    #[serde(borrow)]
+    block_id: Option<IdShape<'a>>,
+    #[serde(borrow)]
+    block: Option<BlockBody<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct IdShape<'a> {
+    #[serde(borrow, deserialize_with = "text")]
+    hash: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct BlockBody<'a> {
+    #[serde(borrow)]
+    header: HeaderShape<'a>,
+    #[serde(borrow, default)]
+    data: DataShape<'a>,
+}
+
+#[derive(Deserialize)]
+struct HeaderShape<'a> {
+    #[serde(borrow)]
+    chain_id: Cow<'a, str>,
+    #[serde(deserialize_with = "number")]
+    height: u64,
+    #[serde(borrow)]
+    time: Cow<'a, str>,
+    #[serde(borrow, default)]
+    last_block_id: Option<IdShape<'a>>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    data_hash: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    last_results_hash: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    proposer_address: Cow<'a, str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DataShape<'a> {
+    #[serde(borrow, deserialize_with = "texts")]
+    txs: Vec<Cow<'a, str>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ResultsShape<'a> {
+    #[serde(deserialize_with = "number")]
+    height: u64,
+    #[serde(borrow, deserialize_with = "list")]
+    txs_results: Vec<TxResult<'a>>,
+    #[serde(borrow, deserialize_with = "present")]
+    finalize_block_events: Option<Vec<Event<'a>>>,
+    #[serde(borrow, deserialize_with = "list")]
+    begin_block_events: Vec<Event<'a>>,
+    #[serde(borrow, deserialize_with = "list")]
+    end_block_events: Vec<Event<'a>>,
+}
+
+impl<'a> From<ResultsShape<'a>> for ResultsAnswer<'a> {
+    fn from(shape: ResultsShape<'a>) -> Self {
+        let old = || shape.begin_block_events.into_iter().chain(shape.end_block_events).collect();
+        Self {
+            height: shape.height,
+            txs_results: shape.txs_results,
+            finalize_block_events: shape.finalize_block_events.unwrap_or_else(old),
+        }
+    }
+}
+
+/// A list that is there and not `null`.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Vec<T>>, D::Error> {
+    Option::deserialize(from)
+}
+
+fn parse<'a, T: Deserialize<'a>>(route: &'static str, answer: &'a [u8]) -> Result<T, Error> {
+    // One pass over the whole answer is much cheaper than serde's check of every string.
+    let text = std::str::from_utf8(answer).map_err(|source| Error::NotUtf8 { route, source })?;
+    serde_json::from_str(text).map_err(|source| Error::Shape { route, source })
+}
+
+fn header(shape: HeaderShape<'_>) -> Result<Header<'_>, Error> {
+    let last = shape.last_block_id.unwrap_or_default();
+    Ok(Header {
+        height: shape.height,
+        time: Timestamp::parse(&shape.time)?,
+        last_block_hash: optional_hash("block.header.last_block_id.hash", &last.hash)?,
+        data_hash: optional_hash("block.header.data_hash", &shape.data_hash)?,
+        last_results_hash: optional_hash("block.header.last_results_hash", &shape.last_results_hash)?,
+        proposer_address: hex("block.header.proposer_address", &shape.proposer_address)?,
+        chain_id: shape.chain_id,
+    })
+}
+
+fn optional_hash(member: &'static str, text: &str) -> Result<Option<Hash>, Error> {
+    if text.is_empty() { Ok(None) } else { hex(member, text).map(Some) }
+}
+
+fn hex<const N: usize>(member: &'static str, text: &str) -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    match hex::decode_to_slice(text, &mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(_) => Err(Error::BadHex { member, text: text.to_owned(), bytes: N }),
+    }
+}

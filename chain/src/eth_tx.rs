@@ -1,0 +1,76 @@
+//! Which Cosmos transactions a MiniEVM node turns back into Ethereum transactions.
+//!
+//! Each of them has a receipt, whether it succeeded or not, so their number is a lower bound for the receipts of a
+//! block: fewer mean that the node's EVM index is behind or pruned (indexing 6.1, T3, T4). The rule must never count
+//! one too many, or ingest would wait for ever.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::address::Account;
+use crate::tx::{DecodedTx, SignMode};
+use crate::wire::{bytes_field, fields};
+
+/// The sign mode of a transaction that was signed as an Ethereum one.
+const SIGN_MODE_ETHEREUM: i32 = 9999;
+const MESSAGES: [&str; 2] = ["/minievm.evm.v1.MsgCall", "/minievm.evm.v1.MsgCreate"];
+
+/// Whether a node shows this transaction under its Ethereum hash (the memo's present form only).
+///
+/// `prefix` is that of account addresses. A fee in another denom than `fee_denom` makes it none; where the denom is not
+/// known (`None`) only transactions without a fee count.
+pub fn is_eth_tx(tx: &DecodedTx, prefix: &str, fee_denom: Option<&str>) -> bool {
+    let ([message], [info], [_]) = (&tx.messages[..], &tx.signer_infos[..], &tx.signatures[..]) else {
+        return false;
+    };
+    info.mode == SignMode::Single(SIGN_MODE_ETHEREUM)
+        && MESSAGES.contains(&message.type_url.as_str())
+        && fee_is_in(tx, fee_denom)
+        && has_short_sender(&message.value, prefix)
+        && is_memo(&tx.memo)
+}
+
+/// The memo that MiniEVM writes into a converted transaction (`minievm:x/evm/keeper/txutils.go`).
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Memo<'a> {
+    #[serde(rename = "type")]
+    kind: u8,
+    #[serde(borrow)]
+    gas_fee_cap: &'a RawValue,
+    #[serde(borrow)]
+    gas_tip_cap: &'a RawValue,
+    gas_limit: u64,
+}
+
+fn is_memo(memo: &str) -> bool {
+    // Other memos are free text: look before the parser makes an error of each.
+    memo.starts_with('{')
+        && serde_json::from_str(memo).is_ok_and(|memo: Memo<'_>| {
+            matches!(memo.kind, 0 | 1 | 2 | 4)
+                && memo.gas_limit > 0
+                && is_digits(memo.gas_fee_cap)
+                && is_digits(memo.gas_tip_cap)
+        })
+}
+
+fn is_digits(number: &RawValue) -> bool {
+    number.get().bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn fee_is_in(tx: &DecodedTx, fee_denom: Option<&str>) -> bool {
+    match &tx.fee[..] {
+        [] => true,
+        [coin] => Some(coin.denom.as_str()) == fee_denom,
+        _ => false,
+    }
+}
+
+/// Both messages have their sender, as text, in field 1.
+fn has_short_sender(message: &[u8], prefix: &str) -> bool {
+    fields(message)
+        .and_then(|fields| bytes_field(&fields, 1))
+        .and_then(|sender| std::str::from_utf8(sender).ok())
+        .and_then(|sender| Account::parse(sender, prefix))
+        .is_some_and(|sender| sender.as_bytes().len() == 20)
+}

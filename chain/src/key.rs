@@ -1,0 +1,160 @@
+//! The address of a public key, for every key type that an Initia chain accepts.
+//!
+//! The rules are those of the chain's own key types (indexing 5.3). A key that is unknown or malformed has no address;
+//! it is never an error, because the chain decides what a transaction may carry.
+
+use alloy::primitives::keccak256;
+use k256::PublicKey;
+use k256::elliptic_curve::sec1::ToEncodedPoint as _;
+use ripemd::Ripemd160;
+use rustc_hash::FxHashMap;
+use sha2::{Digest, Sha256};
+use sha3::Sha3_256;
+
+use crate::address::Account;
+use crate::wire::{Value, bytes_field, fields, push_len_prefixed, push_varint_field};
+
+const SECP256K1: &str = "/cosmos.crypto.secp256k1.PubKey";
+const SECP256R1: &str = "/cosmos.crypto.secp256r1.PubKey";
+const ED25519: &str = "/cosmos.crypto.ed25519.PubKey";
+const MULTISIG: &str = "/cosmos.crypto.multisig.LegacyAminoPubKey";
+const ETH_SECP256K1: &str = "/initia.crypto.v1beta1.ethsecp256k1.PubKey";
+const DERIVABLE: &str = "/initia.crypto.v1.derivable.PubKey";
+const FORWARDING: &str = "/noble.forwarding.v1.ForwardingPubKey";
+
+/// Prefixes of amino, the encoding that multisig addresses still hash: the first bytes of the hash of the type's name.
+const AMINO_SECP256K1: [u8; 4] = [0xeb, 0x5a, 0xe9, 0x87];
+const AMINO_ED25519: [u8; 4] = [0x16, 0x24, 0xde, 0x64];
+const AMINO_ETH_SECP256K1: [u8; 4] = [0x53, 0x37, 0x13, 0x79];
+const AMINO_MULTISIG: [u8; 4] = [0x22, 0xc1, 0xf7, 0xe2];
+
+/// Multisigs inside multisigs beyond this depth have no address: outside input must not drive recursion.
+const MAX_NESTING: u8 = 8;
+/// The scheme byte of accounts derived by a Move authenticator (`initia:crypto/derivable`).
+const DERIVABLE_SCHEME: u8 = 5;
+
+/// The address of a public key given as `google.protobuf.Any`; `None` for a type that is not known or a malformed key.
+pub fn key_address(type_url: &str, value: &[u8]) -> Option<Account> {
+    let parts = fields(value)?;
+    let key = bytes_field(&parts, 1);
+    match type_url {
+        SECP256K1 => {
+            let key = sized::<33>(key?)?;
+            Account::from_bytes(&Ripemd160::digest(Sha256::digest(key)))
+        }
+        ETH_SECP256K1 => eth_address(sized(key?)?),
+        ED25519 => Account::from_bytes(&Sha256::digest(sized::<32>(key?)?)[..20]),
+        MULTISIG => Account::from_bytes(&Sha256::digest(amino(type_url, value, MAX_NESTING)?)[..20]),
+        SECP256R1 => {
+            let kind = Sha256::digest(&SECP256R1.as_bytes()[1..]);
+            let key = sized::<33>(key?)?;
+            Account::from_bytes(&Sha256::new().chain_update(kind).chain_update(key).finalize())
+        }
+        DERIVABLE => derivable_address(&parts),
+        FORWARDING => Account::from_bytes(key?),
+        _ => None,
+    }
+}
+
+/// Remembers the addresses of `ethsecp256k1` keys, whose derivation needs a square root on the curve.
+///
+/// Bounded: two generations of at most the given number of keys each; the older one goes when the younger is full.
+/// One per worker.
+#[derive(Debug)]
+pub struct KeyCache {
+    capacity: usize,
+    young: FxHashMap<[u8; 33], Account>,
+    old: FxHashMap<[u8; 33], Account>,
+}
+
+impl KeyCache {
+    /// A cache of at most twice `capacity` keys (66 bytes each and the table around them).
+    pub fn new(capacity: usize) -> Self {
+        Self { capacity: capacity.max(1), young: FxHashMap::default(), old: FxHashMap::default() }
+    }
+
+    /// [`key_address`], from memory where it can be.
+    pub fn address(&mut self, type_url: &str, value: &[u8]) -> Option<Account> {
+        if type_url != ETH_SECP256K1 {
+            return key_address(type_url, value);
+        }
+        let key = sized(bytes_field(&fields(value)?, 1)?)?;
+        if let Some(known) = self.young.get(key) {
+            return Some(*known);
+        }
+        let address = match self.old.get(key) {
+            Some(known) => *known,
+            None => eth_address(key)?,
+        };
+        if self.young.len() >= self.capacity {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(*key, address);
+        Some(address)
+    }
+}
+
+impl Default for KeyCache {
+    /// 65,536 keys a generation: some 16 MiB when full.
+    fn default() -> Self {
+        Self::new(1 << 16)
+    }
+}
+
+fn eth_address(key: &[u8; 33]) -> Option<Account> {
+    let point = PublicKey::from_sec1_bytes(key).ok()?.to_encoded_point(false);
+    Account::from_bytes(&keccak256(&point.as_bytes()[1..])[12..])
+}
+
+/// SHA3-256 over the BCS of the authenticator function and of the key, then the scheme byte.
+fn derivable_address(parts: &[(u64, Value<'_>)]) -> Option<Account> {
+    // The module's address is text in short hex; BCS writes it as 32 bytes whatever its length.
+    let module = std::str::from_utf8(bytes_field(parts, 1)?).ok()?;
+    let module = Account::from_hex_literal(module)?;
+    let mut bcs = vec![0; 32 - module.as_bytes().len()];
+    bcs.extend_from_slice(module.as_bytes());
+    for number in 2..=4 {
+        push_len_prefixed(&mut bcs, bytes_field(parts, number).unwrap_or_default());
+    }
+    bcs.push(DERIVABLE_SCHEME);
+    Account::from_bytes(&Sha3_256::digest(&bcs))
+}
+
+/// The amino encoding of a key that may be part of a multisig.
+fn amino(type_url: &str, value: &[u8], nesting: u8) -> Option<Vec<u8>> {
+    let parts = fields(value)?;
+    let plain = |prefix: [u8; 4], key: &[u8]| {
+        let mut out = prefix.to_vec();
+        push_len_prefixed(&mut out, key);
+        out
+    };
+    match type_url {
+        SECP256K1 => Some(plain(AMINO_SECP256K1, sized::<33>(bytes_field(&parts, 1)?)?)),
+        ETH_SECP256K1 => Some(plain(AMINO_ETH_SECP256K1, sized::<33>(bytes_field(&parts, 1)?)?)),
+        ED25519 => Some(plain(AMINO_ED25519, sized::<32>(bytes_field(&parts, 1)?)?)),
+        MULTISIG => amino_multisig(&parts, nesting.checked_sub(1)?),
+        _ => None,
+    }
+}
+
+fn amino_multisig(parts: &[(u64, Value<'_>)], nesting: u8) -> Option<Vec<u8>> {
+    let mut out = AMINO_MULTISIG.to_vec();
+    for part in parts {
+        match *part {
+            (1, Value::Varint(threshold)) => push_varint_field(&mut out, 1, threshold),
+            (2, Value::Bytes(any)) => {
+                let any = fields(any)?;
+                let type_url = std::str::from_utf8(bytes_field(&any, 1)?).ok()?;
+                let key = amino(type_url, bytes_field(&any, 2)?, nesting)?;
+                out.push(2 << 3 | 2);
+                push_len_prefixed(&mut out, &key);
+            }
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+fn sized<const N: usize>(bytes: &[u8]) -> Option<&[u8; N]> {
+    bytes.try_into().ok()
+}

@@ -1,0 +1,165 @@
+//! The final JSON of a block and of a Cosmos transaction, as the API shows them.
+//!
+//! Made once at ingest and spliced into answers byte for byte; order and form of the members are the contract
+//! (indexer-api 4.2 and 4.5).
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::comet::{Event, TxResult};
+use crate::hash::Hash;
+use crate::json::{push_hex_upper, push_list, push_member, push_number};
+use crate::lenient::{list, number, text};
+use crate::time::Timestamp;
+
+/// Who proposed a block; empty texts where it could not be found out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proposer {
+    /// The validator's name.
+    pub moniker: String,
+    /// Always empty on rollups.
+    pub identity: String,
+    /// `…valoper…` address of the operator.
+    pub operator_address: String,
+}
+
+/// What the API shows of a block.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockRecord<'a> {
+    /// The chain.
+    pub chain_id: &'a str,
+    /// The height.
+    pub height: u64,
+    /// The `CometBFT` hash.
+    pub hash: &'a Hash,
+    /// Milliseconds since the block before; 0 for the first block of a chain or of an index.
+    pub block_time_ms: u64,
+    /// The header's time.
+    pub timestamp: Timestamp,
+    /// Sum over the results of all transactions; too wide to overflow.
+    pub gas_used: i128,
+    /// Sum over the results of all transactions; too wide to overflow.
+    pub gas_wanted: i128,
+    /// Raw transactions in the block, those that do not decode too.
+    pub tx_count: u64,
+    /// `(denom, amount)` sorted by denom: see [`crate::fee::FeeTotals`].
+    pub total_fee: &'a [(String, String)],
+    /// Who proposed it.
+    pub proposer: &'a Proposer,
+}
+
+/// Appends the JSON of a block.
+pub fn write_block_record(out: &mut Vec<u8>, block: &BlockRecord<'_>) {
+    push_member(out, r#"{"chain_id":"#, block.chain_id);
+    push_quoted(out, r#","height":"#, block.height);
+    out.extend_from_slice(br#","hash":""#);
+    push_hex_upper(out, block.hash);
+    push_quoted(out, r#"","block_time":"#, block.block_time_ms);
+    push_member(out, r#","timestamp":"#, &block.timestamp.seconds());
+    push_quoted(out, r#","gas_used":"#, block.gas_used);
+    push_quoted(out, r#","gas_wanted":"#, block.gas_wanted);
+    push_quoted(out, r#","tx_count":"#, block.tx_count);
+    out.extend_from_slice(br#","total_fee":"#);
+    push_list(out, block.total_fee, |out, (denom, amount)| {
+        push_member(out, r#"{"denom":"#, denom);
+        push_member(out, r#","amount":"#, amount);
+        out.push(b'}');
+    });
+    push_member(out, r#","proposer":{"moniker":"#, &block.proposer.moniker);
+    push_member(out, r#","identity":"#, &block.proposer.identity);
+    push_member(out, r#","operator_address":"#, &block.proposer.operator_address);
+    out.extend_from_slice(b"}}");
+}
+
+/// Appends the JSON of a Cosmos transaction.
+///
+/// `tx_json` is the finished JSON of the `tx` member and goes in as it is. Fails only if the result's data is no base64;
+/// then nothing is appended.
+pub fn write_tx_record(
+    out: &mut Vec<u8>,
+    hash: &Hash,
+    height: u64,
+    result: &TxResult<'_>,
+    tx_json: &[u8],
+    time: Timestamp,
+) -> Result<(), base64::DecodeError> {
+    let data = result.data_bytes()?;
+    out.extend_from_slice(br#"{"txhash":""#);
+    push_hex_upper(out, hash);
+    push_quoted(out, r#"","height":"#, height);
+    push_member(out, r#","codespace":"#, &result.codespace);
+    out.extend_from_slice(br#","code":"#);
+    push_number(out, result.code);
+    out.extend_from_slice(br#","data":""#);
+    push_hex_upper(out, &data);
+    push_member(out, r#"","raw_log":"#, &result.log);
+    out.extend_from_slice(br#","logs":"#);
+    push_logs(out, &result.log);
+    push_member(out, r#","info":"#, &result.info);
+    push_quoted(out, r#","gas_wanted":"#, result.gas_wanted);
+    push_quoted(out, r#","gas_used":"#, result.gas_used);
+    out.extend_from_slice(br#","tx":"#);
+    out.extend_from_slice(tx_json);
+    push_member(out, r#","timestamp":"#, &time.nanos());
+    out.extend_from_slice(br#","events":"#);
+    push_list(out, &result.events, push_event);
+    out.push(b'}');
+    Ok(())
+}
+
+/// An entry of the log that cosmos-sdk wrote before 0.50.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OldLog<'a> {
+    #[serde(deserialize_with = "number")]
+    msg_index: u64,
+    #[serde(borrow, deserialize_with = "text")]
+    log: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "list")]
+    events: Vec<Event<'a>>,
+}
+
+/// Appends the old log's entries, and `[]` for a log that is anything else.
+fn push_logs(out: &mut Vec<u8>, log: &str) {
+    let is_array = log.trim_start().starts_with('[');
+    let entries = is_array.then(|| serde_json::from_str::<Vec<OldLog<'_>>>(log).unwrap_or_default());
+    push_list(out, entries.iter().flatten(), |out, entry| {
+        out.extend_from_slice(br#"{"msg_index":"#);
+        push_number(out, entry.msg_index);
+        push_member(out, r#","log":"#, &entry.log);
+        out.extend_from_slice(br#","events":"#);
+        push_list(out, &entry.events, push_old_event);
+        out.push(b'}');
+    });
+}
+
+fn push_old_event(out: &mut Vec<u8>, event: &Event<'_>) {
+    push_member(out, r#"{"type":"#, &event.kind);
+    out.extend_from_slice(br#","attributes":"#);
+    push_list(out, &event.attributes, |out, attribute| {
+        push_member(out, r#"{"key":"#, &attribute.key);
+        push_member(out, r#","value":"#, &attribute.value);
+        out.push(b'}');
+    });
+    out.push(b'}');
+}
+
+fn push_event(out: &mut Vec<u8>, event: &Event<'_>) {
+    push_member(out, r#"{"type":"#, &event.kind);
+    out.extend_from_slice(br#","attributes":"#);
+    push_list(out, &event.attributes, |out, attribute| {
+        push_member(out, r#"{"key":"#, &attribute.key);
+        push_member(out, r#","value":"#, &attribute.value);
+        let index: &[u8] = if attribute.index { br#","index":true}"# } else { br#","index":false}"# };
+        out.extend_from_slice(index);
+    });
+    out.push(b'}');
+}
+
+fn push_quoted(out: &mut Vec<u8>, lead: &str, number: impl itoa::Integer) {
+    out.extend_from_slice(lead.as_bytes());
+    out.push(b'"');
+    push_number(out, number);
+    out.push(b'"');
+}
