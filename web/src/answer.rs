@@ -1,0 +1,146 @@
+//! The body of an answer, and what it tells the connection about itself.
+//!
+//! The connection has to know whose bytes it writes: an answer's, or a refusal that hyper made by itself and that
+//! [`crate::wire`] replaces. [`Progress`] is that knowledge, shared by the service, the body and the connection
+//! of one client.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_util::task::AtomicWaker;
+use hyper::body::{Body, Frame, SizeHint};
+
+/// Between two answers.
+const IDLE: u8 = 0;
+/// A request has come in; its body or its answer is not complete.
+const ANSWERING: u8 = 1;
+/// All of the answer was handed over; some of it may not have left yet.
+const DRAINING: u8 = 2;
+
+/// Where a connection stands. Used by one task only, so the order of the memory operations does not matter.
+#[derive(Default)]
+pub(crate) struct Progress {
+    phase: AtomicU8,
+    linger: AtomicBool,
+    flushed: AtomicBool,
+    waiting: AtomicWaker,
+}
+
+impl Progress {
+    pub(crate) fn is_idle(&self) -> bool {
+        self.phase.load(Ordering::Relaxed) == IDLE
+    }
+
+    /// A request was handed to the service.
+    pub(crate) fn begin(&self) {
+        self.phase.store(ANSWERING, Ordering::Relaxed);
+    }
+
+    /// The client may still be sending when the connection closes; see [`crate::wire`].
+    pub(crate) fn linger(&self) {
+        self.linger.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn lingers(&self) -> bool {
+        self.linger.load(Ordering::Relaxed)
+    }
+
+    /// All that was handed over has left. Whether that was the end of an answer.
+    pub(crate) fn flush(&self) -> bool {
+        self.flushed.store(true, Ordering::Relaxed);
+        self.waiting.wake();
+        let ended = self.phase.load(Ordering::Relaxed) == DRAINING;
+        if ended {
+            self.phase.store(IDLE, Ordering::Relaxed);
+        }
+        ended
+    }
+
+    fn end(&self) {
+        self.phase.store(DRAINING, Ordering::Relaxed);
+    }
+}
+
+/// A body that is sent whole, or on purpose not.
+pub(crate) struct Answer {
+    bytes: Bytes,
+    len: u64,
+    cut: Cut,
+    progress: Arc<Progress>,
+}
+
+#[derive(PartialEq)]
+enum Cut {
+    Never,
+    /// Once `bytes` are handed over.
+    Then,
+    /// Once they have left.
+    Leaving,
+}
+
+/// What ends a connection in the middle of an answer, or before it: a fault that is played.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection was cut on purpose")]
+pub(crate) struct CutShort;
+
+impl Answer {
+    pub(crate) fn whole(bytes: Bytes, progress: Arc<Progress>) -> Self {
+        Self { len: len(&bytes), bytes, cut: Cut::Never, progress }
+    }
+
+    /// Announces all of `bytes`, sends the first `sent`, and closes the connection.
+    pub(crate) fn cut(mut bytes: Bytes, sent: usize, progress: Arc<Progress>) -> Self {
+        let len = len(&bytes);
+        bytes.truncate(sent);
+        Self { bytes, len, cut: Cut::Then, progress }
+    }
+
+    /// Fails once everything handed over before has left, so that the client sees all of it.
+    fn poll_cut(&mut self, cx: &mut Context<'_>) -> Poll<CutShort> {
+        if self.cut == Cut::Then {
+            self.cut = Cut::Leaving;
+            self.progress.flushed.store(false, Ordering::Relaxed);
+        }
+        self.progress.waiting.register(cx.waker());
+        if self.progress.flushed.load(Ordering::Relaxed) { Poll::Ready(CutShort) } else { Poll::Pending }
+    }
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = CutShort;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutShort>>> {
+        if !self.bytes.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.bytes)))));
+        }
+        if self.cut == Cut::Never {
+            return Poll::Ready(None);
+        }
+        Poll::Ready(Some(Err(ready!(self.poll_cut(cx)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_empty() && self.cut == Cut::Never
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.len)
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.progress.end();
+    }
+}
+
+fn len(bytes: &Bytes) -> u64 {
+    u64::try_from(bytes.len()).expect("a length in memory fits in 64 bits")
+}

@@ -1,0 +1,191 @@
+//! A request in, a response out: routing, the handler, and everything an answer gets on its way.
+//!
+//! No socket is involved: what is true here is true on the wire. A panic in a handler is a 500.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER,
+    VARY,
+};
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+
+use crate::call::Call;
+use crate::compress::compress;
+use crate::cors::Cors;
+use crate::encoding::{Coding, choose};
+use crate::endpoint::Endpoint;
+use crate::etag;
+use crate::percent::decode_segment;
+use crate::query::Query;
+use crate::refusal::{self, Refusal};
+use crate::reply::{JSON, Reply};
+use crate::router::{Found, Route, RouteError, Router};
+
+/// Below this a compressed body saves no packet (`indexer-api.md` §1.7).
+const MIN_COMPRESSED: usize = 1024;
+
+/// An API: what its handlers share, and its endpoints.
+pub struct App<A: 'static> {
+    state: A,
+    router: Router<A>,
+    cors: Cors,
+}
+
+impl<A> App<A> {
+    /// CORS is open to every origin; see [`App::with_cors`].
+    ///
+    /// # Errors
+    /// See [`Router::new`].
+    pub fn new(state: A, groups: &'static [&'static [Endpoint<A>]]) -> Result<Self, RouteError> {
+        Ok(Self { state, router: Router::new(groups)?, cors: Cors::default() })
+    }
+
+    /// The same with other origins.
+    #[must_use]
+    pub fn with_cors(self, cors: Cors) -> Self {
+        Self { cors, ..self }
+    }
+
+    /// What the handlers share.
+    pub fn state(&self) -> &A {
+        &self.state
+    }
+
+    /// Answers `GET target` without a socket; `target` is a path with an optional query.
+    pub fn get(&self, target: &str) -> Response<Bytes> {
+        match Request::get(target).body(()) {
+            Ok(request) => self.respond(&request.into_parts().0, b""),
+            Err(_) => refused(&Refusal::bad_request("the request target is not a path")),
+        }
+    }
+
+    /// Answers any request; the body of a `HEAD` is still there, for its length.
+    pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
+        let response = self.dispatch(request, body).unwrap_or_else(|refusal| refused(&refusal));
+        self.opened(request, response)
+    }
+
+    /// Answers a request that did not get as far as its path.
+    pub(crate) fn refuse(&self, request: &Parts, refusal: &Refusal) -> Response<Bytes> {
+        self.opened(request, refused(refusal))
+    }
+
+    pub(crate) fn cors(&self) -> &Cors {
+        &self.cors
+    }
+
+    fn opened(&self, request: &Parts, mut response: Response<Bytes>) -> Response<Bytes> {
+        self.cors.allow(&request.headers, response.headers_mut());
+        response
+    }
+
+    fn dispatch(&self, request: &Parts, body: &[u8]) -> Result<Response<Bytes>, Refusal> {
+        let path = request.uri.path();
+        let method = &request.method;
+        let Some(found) = self.router.find(path) else {
+            return Err(Refusal::not_found(format!("Cannot {method} {path}")));
+        };
+        let route = match *method {
+            Method::GET | Method::HEAD => found.get,
+            Method::POST => found.post,
+            Method::OPTIONS => return Ok(self.options(request, found.allow())),
+            _ => None,
+        };
+        let Some(route) = route else { return Ok(method_not_allowed(found.allow())) };
+        let reply = self.run(route, &found, request.uri.query(), body).inspect_err(|refusal| {
+            if let Some(detail) = refusal.detail() {
+                tracing::error!(path = route.endpoint.path, detail, "request failed");
+            }
+        })?;
+        Ok(answered(route, request, reply))
+    }
+
+    fn run(
+        &self,
+        route: &Route<A>,
+        found: &Found<'_, '_, A>,
+        query: Option<&str>,
+        body: &[u8],
+    ) -> Result<Reply, Refusal> {
+        let endpoint = route.endpoint;
+        let declared = |name: &str| endpoint.queries().any(|param| param.name == name);
+        let query = query.map(|query| Query::parse(query, declared)).transpose()?.unwrap_or_default();
+        let mut call = Call { names: &route.names, values: Default::default(), query, body };
+        for ((value, raw), name) in call.values.iter_mut().zip(found.values.raw()).zip(&route.names) {
+            *value = decode_segment(raw).map_err(|_| Refusal::not_percent_encoded(name, raw))?;
+        }
+        // A handler only reads what it shares with others, so a panic leaves nothing half done.
+        catch_unwind(AssertUnwindSafe(|| (endpoint.handler)(&self.state, &call)))
+            .unwrap_or_else(|_| Err(Refusal::internal("the handler panicked")))
+    }
+
+    fn options(&self, request: &Parts, methods: &'static str) -> Response<Bytes> {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        self.cors.options(&request.headers, methods, response.headers_mut());
+        response
+    }
+}
+
+/// A success on its way out: entity tag, freshness, 304, compression.
+fn answered<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = reply.status;
+    let headers = response.headers_mut();
+    // As many as an answer has at most, so that the map is allocated once.
+    headers.reserve(8);
+    headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    if reply.status == StatusCode::OK && request.method != Method::POST {
+        let tag = etag::tag(&reply.body);
+        let known = etag::matches(request.headers.get_all(IF_NONE_MATCH), &tag);
+        headers.insert(ETAG, tag);
+        headers.insert(CACHE_CONTROL, route.cache_control.clone());
+        if known {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            return response;
+        }
+    } else {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
+    let choice = choose(request.headers.get_all(ACCEPT_ENCODING));
+    let worth_it = reply.body.len() >= MIN_COMPRESSED || choice.identity_refused;
+    let packed = worth_it.then(|| compress(choice.coding, &reply.body)).flatten();
+    if let Some(name) = packed.as_ref().and_then(|_| content_encoding(choice.coding)) {
+        headers.insert(CONTENT_ENCODING, name);
+    }
+    *response.body_mut() = packed.map_or(reply.body, Bytes::from);
+    response
+}
+
+fn content_encoding(coding: Coding) -> Option<HeaderValue> {
+    match coding {
+        Coding::Identity => None,
+        Coding::Gzip => Some(HeaderValue::from_static("gzip")),
+        Coding::Zstd => Some(HeaderValue::from_static("zstd")),
+    }
+}
+
+fn method_not_allowed(allow: &'static str) -> Response<Bytes> {
+    let mut response = refused(&Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+    response
+}
+
+/// A refusal as a response, without CORS.
+pub(crate) fn refused(refusal: &Refusal) -> Response<Bytes> {
+    let status = refusal.status();
+    let mut response = Response::new(refusal::body(status, refusal.message()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    // A 404 may be reused for as long as a cache likes, unless told not to; a height comes into being.
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}

@@ -1,0 +1,96 @@
+//! What a handler is given: the decoded parameters of one request.
+//!
+//! Everything here was decoded and checked for UTF-8 once, before the handler runs.
+
+use std::borrow::Cow;
+
+use crate::query::Query;
+use crate::router::MAX_SEGMENTS;
+
+/// One request, as its handler sees it.
+pub struct Call<'a> {
+    pub(crate) names: &'a [&'static str],
+    pub(crate) values: [Cow<'a, str>; MAX_SEGMENTS],
+    pub(crate) query: Query<'a>,
+    pub(crate) body: &'a [u8],
+}
+
+impl Call<'_> {
+    /// The path parameter `name`, percent-decoded.
+    ///
+    /// A name that the path template does not have is a mistake in the program: empty, and a failed
+    /// assertion in a debug build.
+    pub fn text(&self, name: &str) -> &str {
+        let position = self.names.iter().position(|other| *other == name);
+        debug_assert!(position.is_some(), "the path has no parameter `{name}`");
+        position.map_or("", |position| &self.values[position])
+    }
+
+    /// The query parameter `name`: its first value counts, and an empty one is as good as none
+    /// (`indexer-api.md` §2.1). Parameters that the endpoint does not declare are never there.
+    pub fn first(&self, name: &str) -> Option<&str> {
+        self.query.all(name).next().filter(|value| !value.is_empty())
+    }
+
+    /// Every value of the query parameter `name` in order, empty ones left out.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.query.all(name).filter(|value| !value.is_empty())
+    }
+
+    /// The query parameter `name` as a truth value in the words of Go's `strconv.ParseBool`, which the deployed
+    /// servers use; `default` for anything else.
+    pub fn boolean(&self, name: &str, default: bool) -> bool {
+        match self.first(name) {
+            Some("1" | "t" | "T" | "true" | "True" | "TRUE") => true,
+            Some("0" | "f" | "F" | "false" | "False" | "FALSE") => false,
+            _ => default,
+        }
+    }
+
+    /// The body of a `POST`, at most [`crate::limits::Limits::body`] bytes; empty otherwise.
+    pub fn body(&self) -> &[u8] {
+        self.body
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(query: &str) -> Call<'_> {
+        let values = ["7".into(), "".into(), "".into(), "".into()];
+        Call { names: &["height"], values, query: Query::parse(query, |_| true).unwrap(), body: b"" }
+    }
+
+    #[test]
+    fn the_first_value_counts_and_an_empty_one_is_absent() {
+        assert_eq!(call("limit=1&limit=2").first("limit"), Some("1"));
+        assert_eq!(call("limit=&limit=2").first("limit"), None);
+        assert_eq!(call("limit").first("limit"), None);
+        assert_eq!(call("Limit=1").first("limit"), None);
+    }
+
+    #[test]
+    fn repeated_values_all_come() {
+        assert_eq!(call("msgs=a&msgs=&msgs=b%2Cc").all("msgs").collect::<Vec<_>>(), ["a", "b,c"]);
+    }
+
+    #[test]
+    fn a_truth_value_is_one_of_twelve_words() {
+        for word in ["1", "t", "T", "true", "True", "TRUE"] {
+            assert!(call(&format!("x={word}")).boolean("x", false), "{word}");
+        }
+        for word in ["0", "f", "F", "false", "False", "FALSE"] {
+            assert!(!call(&format!("x={word}")).boolean("x", true), "{word}");
+        }
+        for word in ["", "yes", "tRUE", "+true", "2"] {
+            assert!(call(&format!("x={word}")).boolean("x", true), "{word}");
+            assert!(!call(&format!("x={word}")).boolean("x", false), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_path_parameter_is_found_by_name() {
+        assert_eq!(call("").text("height"), "7");
+    }
+}

@@ -1,0 +1,211 @@
+//! Cross-origin resource sharing: which web pages may read the answers.
+//!
+//! Credentials are never allowed. A refused origin gets its answer without the header that lets the page read
+//! it; the browser does the refusing.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, ALLOW, ORIGIN, VARY,
+};
+use http::{HeaderMap, HeaderValue};
+
+/// The headers a page may send that names none.
+const SAFE_HEADERS: HeaderValue = HeaderValue::from_static("Origin, Content-Type, Accept, If-None-Match");
+
+/// How many bytes of asked headers are echoed.
+const MAX_ASKED_HEADERS: usize = 1024;
+
+/// Which origins may read the answers.
+#[derive(Clone, Debug, Default)]
+pub struct Cors(Origins);
+
+#[derive(Clone, Debug, Default)]
+enum Origins {
+    Off,
+    #[default]
+    Any,
+    These(Vec<Pattern>),
+}
+
+#[derive(Clone, Debug)]
+enum Pattern {
+    Exact(String),
+    /// Any sub-domain of `domain` (which starts with a dot), by any scheme unless one is given.
+    Below {
+        scheme: Option<String>,
+        domain: String,
+    },
+}
+
+/// A configured origin that is none.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}`: an origin is `*`, `https://app.example`, `*.example.com` or `https://*.example.com`")]
+pub struct BadOrigin(String);
+
+impl Cors {
+    /// Every page may read.
+    pub fn any() -> Self {
+        Self(Origins::Any)
+    }
+
+    /// No header is sent.
+    pub fn off() -> Self {
+        Self(Origins::Off)
+    }
+
+    /// `*` for any, exact origins (scheme included), or all sub-domains of a domain as `*.example.com`, which
+    /// does not take in `example.com` itself. No origins: [`Cors::off`].
+    ///
+    /// # Errors
+    /// If a text is none of these.
+    pub fn origins<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Result<Self, BadOrigin> {
+        let mut patterns = Vec::new();
+        let mut any = false;
+        for text in texts {
+            match text.as_ref() {
+                "*" => any = true,
+                text => patterns.push(Pattern::parse(text).ok_or_else(|| BadOrigin(text.to_owned()))?),
+            }
+        }
+        Ok(Self(match patterns {
+            _ if any => Origins::Any,
+            none if none.is_empty() => Origins::Off,
+            these => Origins::These(these),
+        }))
+    }
+
+    pub(crate) fn is_any(&self) -> bool {
+        matches!(self.0, Origins::Any)
+    }
+
+    /// Lets the page that asked read the answer.
+    pub(crate) fn allow(&self, request: &HeaderMap, response: &mut HeaderMap) {
+        let allowed = match &self.0 {
+            Origins::Off => return,
+            Origins::Any => HeaderValue::from_static("*"),
+            Origins::These(patterns) => {
+                response.append(VARY, HeaderValue::from_static("Origin"));
+                let Some(origin) = request.get(ORIGIN) else { return };
+                if !origin.to_str().is_ok_and(|origin| patterns.iter().any(|pattern| pattern.matches(origin)))
+                {
+                    return;
+                }
+                origin.clone()
+            }
+        };
+        response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, allowed);
+        response.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("ETag, X-Cache"));
+    }
+
+    /// The headers of an answer to `OPTIONS`, the allowed origin excepted.
+    pub(crate) fn options(&self, request: &HeaderMap, methods: &'static str, response: &mut HeaderMap) {
+        response.insert(ALLOW, HeaderValue::from_static(methods));
+        if matches!(self.0, Origins::Off) || !request.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
+            return;
+        }
+        let asked =
+            request.get(ACCESS_CONTROL_REQUEST_HEADERS).filter(|asked| asked.len() <= MAX_ASKED_HEADERS);
+        response.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
+        response.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked.cloned().unwrap_or(SAFE_HEADERS));
+        response.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+        response.append(
+            VARY,
+            HeaderValue::from_static("Access-Control-Request-Method, Access-Control-Request-Headers"),
+        );
+    }
+}
+
+impl Pattern {
+    fn parse(text: &str) -> Option<Self> {
+        let (scheme, host) = match text.split_once("://") {
+            Some((scheme, host)) => (Some(scheme.to_ascii_lowercase()), host),
+            None => (None, text),
+        };
+        let plain = |text: &str| !text.is_empty() && !text.contains(['*', '/', ' ', ',']) && text.is_ascii();
+        if scheme.as_deref().is_some_and(|scheme| !plain(scheme)) {
+            return None;
+        }
+        match (host.strip_prefix('*'), scheme) {
+            (Some(domain), scheme) if domain.len() > 1 && domain.starts_with('.') && plain(domain) => {
+                Some(Self::Below { scheme, domain: domain.to_ascii_lowercase() })
+            }
+            (None, Some(_)) if plain(host) => Some(Self::Exact(text.to_ascii_lowercase())),
+            _ => None,
+        }
+    }
+
+    fn matches(&self, origin: &str) -> bool {
+        match self {
+            Self::Exact(exact) => exact.eq_ignore_ascii_case(origin),
+            Self::Below { scheme, domain } => {
+                let Some((its_scheme, host)) = origin.split_once("://") else { return false };
+                let cut = host.len().saturating_sub(domain.len());
+                scheme.as_ref().is_none_or(|scheme| scheme.eq_ignore_ascii_case(its_scheme))
+                    && cut > 0
+                    && host.get(cut..).is_some_and(|end| end.eq_ignore_ascii_case(domain))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(cors: &Cors, origin: &'static str) -> Option<String> {
+        let request = HeaderMap::from_iter([(ORIGIN, HeaderValue::from_static(origin))]);
+        let mut response = HeaderMap::new();
+        cors.allow(&request, &mut response);
+        response.get(ACCESS_CONTROL_ALLOW_ORIGIN).map(|value| value.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn by_default_everybody_may_read() {
+        assert_eq!(allowed(&Cors::default(), "https://app.example").as_deref(), Some("*"));
+        assert_eq!(allowed(&Cors::off(), "https://app.example"), None);
+    }
+
+    #[test]
+    fn configured_origins_are_echoed_and_others_are_not() {
+        let cors =
+            Cors::origins(["https://App.example", "*.wide.example", "https://*.safe.example"]).unwrap();
+        let yes = [
+            "https://app.example",
+            "HTTPS://APP.EXAMPLE",
+            "http://a.b.wide.example",
+            "https://a.safe.example",
+        ];
+        for origin in yes {
+            assert_eq!(allowed(&cors, origin).as_deref(), Some(origin));
+        }
+        let no = [
+            "http://app.example",
+            "https://app.example.evil",
+            "https://wide.example",
+            "https://notwide.example",
+            "http://a.safe.example",
+            "https://.safe.example.evil",
+            "null",
+            "",
+        ];
+        for origin in no {
+            assert_eq!(allowed(&cors, origin), None, "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_star_among_others_is_everybody_and_none_is_nobody() {
+        assert!(Cors::origins(["https://a.example", "*"]).unwrap().is_any());
+        assert_eq!(allowed(&Cors::origins([""; 0]).unwrap(), "https://a.example"), None);
+    }
+
+    #[test]
+    fn a_text_that_is_no_origin_is_refused() {
+        for text in
+            ["", "app.example", "https://", "*example.com", "*.", "https://a/*", "https://a.*.b", "*://a.b"]
+        {
+            assert_eq!(Cors::origins([text]).unwrap_err(), BadOrigin(text.to_owned()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! An operation of an API as a value: path, parameters, answer and handler.
+//!
+//! The list of these is the only place where an operation is described: routing, 404 and 405, the parameters
+//! a handler may read, freshness and the OpenAPI document all come from it.
+
+use std::time::Duration;
+
+use crate::call::Call;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::schema::Schema;
+
+/// One operation. `A` is what the handlers of a server share.
+pub struct Endpoint<A: 'static> {
+    /// A `Get` endpoint answers `HEAD` too.
+    pub method: Method,
+    /// The template in full, for example `/indexer/tx/v1/txs/{tx_hash}`: a segment is a literal or one
+    /// parameter, and every parameter is declared in `params`.
+    pub path: &'static str,
+    /// The group under which the document shows it.
+    pub tag: &'static str,
+    /// One sentence for the document.
+    pub summary: &'static str,
+    /// Every parameter that the handler reads; others are not given to it.
+    pub params: &'static [Param],
+    /// The body of a 200.
+    pub response: &'static Schema,
+    /// Reads and answers; runs on the server's own threads, so it may wait for a disk but not for a network.
+    pub handler: Handler<A>,
+    /// How long a client may reuse a 200.
+    pub cache: Freshness,
+}
+
+/// What answers a call of an [`Endpoint`].
+pub type Handler<A> = fn(&A, &Call<'_>) -> Result<Reply, Refusal>;
+
+/// The request methods an endpoint can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Reads; also answers `HEAD`.
+    Get,
+    /// Carries a body, see [`Call::body`].
+    Post,
+}
+
+/// For how many seconds a 200 may be reused, sent as `Cache-Control: public, max-age=N`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freshness(pub u32);
+
+impl Freshness {
+    /// Lists and the status: one second, as the deployed indexer caches them.
+    pub const LIST: Self = Self(1);
+    /// A single record that is final once it is there: ten seconds, as the deployed indexer caches it.
+    pub const RECORD: Self = Self(10);
+
+    /// The same as a duration.
+    pub const fn duration(self) -> Duration {
+        Duration::from_secs(self.0 as u64)
+    }
+}
+
+/// A parameter of an endpoint, or a group of them that several endpoints share.
+#[derive(Clone, Copy, Debug)]
+pub enum Param {
+    /// A segment of the path.
+    Path(PathParam),
+    /// A name in the query string.
+    Query(QueryParam),
+    /// Several names in the query string.
+    Group(&'static [QueryParam]),
+}
+
+/// A segment of the path; always a text, always there.
+#[derive(Clone, Copy, Debug)]
+pub struct PathParam {
+    /// As between the braces of the template.
+    pub name: &'static str,
+    /// One sentence for the document.
+    pub doc: &'static str,
+}
+
+/// A name in the query string; always optional. Names are case-sensitive.
+#[derive(Clone, Copy, Debug)]
+pub struct QueryParam {
+    /// As on the wire.
+    pub name: &'static str,
+    /// What it may hold.
+    pub ty: Type,
+    /// One sentence for the document.
+    pub doc: &'static str,
+    /// What holds when it is absent, as text; documented, not applied.
+    pub default: Option<&'static str>,
+}
+
+/// What a query parameter may hold. Documented, not enforced: a handler parses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Any text.
+    String,
+    /// A decimal number of 64 bits.
+    Integer,
+    /// See [`Call::boolean`].
+    Boolean,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Texts, the name given once for each.
+    Texts,
+}
+
+impl Param {
+    /// The segment `{name}` of the path.
+    pub const fn path(name: &'static str, doc: &'static str) -> Self {
+        Self::Path(PathParam { name, doc })
+    }
+
+    /// `name=value` in the query string, without a default.
+    pub const fn query(name: &'static str, ty: Type, doc: &'static str) -> Self {
+        Self::Query(QueryParam { name, ty, doc, default: None })
+    }
+
+    /// `name=value` in the query string; absent, `default` holds.
+    pub const fn query_or(name: &'static str, ty: Type, default: &'static str, doc: &'static str) -> Self {
+        Self::Query(QueryParam { name, ty, doc, default: Some(default) })
+    }
+
+    /// The query parameters in it: none, one or several.
+    pub const fn queries(&self) -> &[QueryParam] {
+        match self {
+            Self::Path(_) => &[],
+            Self::Query(one) => std::slice::from_ref(one),
+            Self::Group(several) => several,
+        }
+    }
+}
+
+/// The five parameters of every paged list (the Cosmos SDK's `PageRequest` as query parameters).
+pub const PAGINATION: Param = Param::Group(&[
+    QueryParam {
+        name: "pagination.key",
+        ty: Type::String,
+        doc: "The next_key or previous_key of a page, to go on from there. Wins over the offset.",
+        default: None,
+    },
+    QueryParam {
+        name: "pagination.offset",
+        ty: Type::Integer,
+        doc: "How many rows to skip, 0 or more.",
+        default: Some("0"),
+    },
+    QueryParam {
+        name: "pagination.limit",
+        ty: Type::Integer,
+        doc: "How many rows to answer, 1 to 1000.",
+        default: Some("100"),
+    },
+    QueryParam {
+        name: "pagination.count_total",
+        ty: Type::Boolean,
+        doc: "Whether to answer how many rows the whole list has.",
+        default: Some("true"),
+    },
+    QueryParam {
+        name: "pagination.reverse",
+        ty: Type::Boolean,
+        doc: "Whether the newest row comes first.",
+        default: Some("true"),
+    },
+]);
+
+impl<A> Endpoint<A> {
+    /// Every query parameter, those of groups included.
+    pub fn queries(&self) -> impl Iterator<Item = &'static QueryParam> + use<A> {
+        self.params.iter().flat_map(Param::queries)
+    }
+}

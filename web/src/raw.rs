@@ -1,0 +1,96 @@
+//! Serves any function of requests, faults included: for servers that play a node rather than an API.
+//!
+//! The limits are those of every server here, and request bodies are read before the function is called.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::Service;
+use tokio::net::TcpListener;
+
+use crate::answer::{Answer, CutShort, Progress};
+use crate::app::refused;
+use crate::limits::Limits;
+use crate::serve::Gate;
+use crate::service::{read, within};
+
+/// What is done with a request.
+#[derive(Debug)]
+pub enum RawReply {
+    /// It is answered.
+    Whole(Response<Bytes>),
+    /// The answer announces its whole length, but the connection is closed after so many bytes of the body.
+    Cut(Response<Bytes>, usize),
+    /// The connection is closed without an answer.
+    HangUp,
+}
+
+impl From<Response<Bytes>> for RawReply {
+    fn from(response: Response<Bytes>) -> Self {
+        Self::Whole(response)
+    }
+}
+
+/// Answers with `handler` until `shutdown` resolves, and as [`crate::serve::serve`] after it. Bodies of up to
+/// [`Limits::body`] bytes are read for every method; what breaks a limit is refused without calling `handler`.
+pub async fn serve_raw<H, F>(
+    listener: TcpListener,
+    limits: Limits,
+    handler: H,
+    shutdown: impl Future<Output = ()>,
+) where
+    H: Fn(Request<Bytes>) -> F + Send + Sync + 'static,
+    F: Future<Output = RawReply> + Send + 'static,
+{
+    let (limits, handler) = (Arc::new(limits), Arc::new(handler));
+    let gate = Gate { limits: Arc::clone(&limits), extra_header: "" };
+    let service =
+        move |progress| RawService { handler: Arc::clone(&handler), limits: Arc::clone(&limits), progress };
+    gate.run(listener, service, shutdown).await;
+}
+
+/// The service of one connection.
+struct RawService<H> {
+    handler: Arc<H>,
+    limits: Arc<Limits>,
+    progress: Arc<Progress>,
+}
+
+impl<H, F> Service<Request<Incoming>> for RawService<H>
+where
+    H: Fn(Request<Bytes>) -> F + Send + Sync + 'static,
+    F: Future<Output = RawReply> + Send + 'static,
+{
+    type Response = Response<Answer>;
+    type Error = CutShort;
+    type Future = BoxFuture<'static, Result<Self::Response, CutShort>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        self.progress.begin();
+        let (handler, limits) = (Arc::clone(&self.handler), Arc::clone(&self.limits));
+        let progress = Arc::clone(&self.progress);
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let body = match within(&head, &body, &limits) {
+                Ok(()) => read(body, &limits).await,
+                Err(refusal) => Err(refusal),
+            };
+            let reply = match body {
+                Ok(body) => handler(Request::from_parts(head, body)).await,
+                Err(refusal) => {
+                    progress.linger();
+                    RawReply::Whole(refused(&refusal))
+                }
+            };
+            match reply {
+                RawReply::Whole(response) => Ok(response.map(|bytes| Answer::whole(bytes, progress))),
+                RawReply::Cut(response, sent) => Ok(response.map(|bytes| Answer::cut(bytes, sent, progress))),
+                RawReply::HangUp => Err(CutShort),
+            }
+        })
+    }
+}

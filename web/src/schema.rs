@@ -1,0 +1,84 @@
+//! The JSON objects of an API, as constants for the OpenAPI document.
+//!
+//! An object refers to another by reference, so that a definition that is used exists.
+
+/// A named JSON object.
+#[derive(Debug)]
+pub struct Schema {
+    /// Its name among the definitions, for example `tx.TxsResponse`; one name, one definition.
+    pub name: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    /// Its members in the order of the wire.
+    pub fields: &'static [Field],
+}
+
+/// A member of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// As on the wire.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// One sentence; empty if the name says it all.
+    pub doc: &'static str,
+    /// Whether it can be `null`.
+    pub nullable: bool,
+}
+
+/// What a member holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A text.
+    String,
+    /// A whole number as a JSON number.
+    Integer,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// An object whose members this API does not fix.
+    Free,
+    /// A named object.
+    Object(&'static Schema),
+    /// A list.
+    Array(&'static Kind),
+}
+
+impl Field {
+    /// A member that is never `null`.
+    pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self { name, kind, doc, nullable: false }
+    }
+
+    /// A member that can be `null`.
+    pub const fn nullable(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self { name, kind, doc, nullable: true }
+    }
+}
+
+/// The `pagination` member of every list.
+pub static PAGINATION_RESPONSE: Schema = Schema {
+    name: "common.PaginationResponse",
+    doc: "Where a page stands in its list.",
+    fields: &[
+        Field::nullable("previous_key", Kind::String, "The key of the page before; null on the first."),
+        Field::nullable("next_key", Kind::String, "The key of the page after; null on the last."),
+        Field::new(
+            "total",
+            Kind::String,
+            "How many rows the whole list has, in decimal; \"0\" if not asked for.",
+        ),
+    ],
+};
+
+/// The body of every answer that is not a success.
+pub static ERROR_RESPONSE: Schema = Schema {
+    name: "common.ErrorResponse",
+    doc: "Why a request was refused.",
+    fields: &[
+        Field::new("code", Kind::Integer, "The gRPC status code."),
+        Field::new("message", Kind::String, "What is wrong and what is allowed."),
+        Field::new("details", Kind::Array(&Kind::Free), "Always empty."),
+    ],
+};

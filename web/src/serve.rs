@@ -1,0 +1,174 @@
+//! Serves an [`App`] on a listening socket, and the accept loop that every server shares.
+//!
+//! A connection past the limit is not accepted, so it waits in the kernel's bounded queue. An error of `accept`
+//! never ends the loop. A stop closes the listener first, then idle connections, then waits for the requests in
+//! flight, and cuts what is left when the time is over.
+
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use crate::answer::{Answer, CutShort, Progress};
+use crate::app::App;
+use crate::limits::Limits;
+use crate::service::AppService;
+use crate::wire::Wire;
+
+/// The waits after a failed `accept`: out of descriptors, only time helps.
+const FIRST_BACKOFF: Duration = Duration::from_millis(5);
+const LAST_BACKOFF: Duration = Duration::from_secs(1);
+
+/// Answers until `shutdown` resolves and the requests in flight are done, at most [`Limits::stop`] longer.
+///
+/// Handlers run on the threads of the runtime that runs this, and may wait for a disk there; give it a runtime of
+/// its own ([`crate::server::Server`]) unless they do not.
+pub async fn serve<A: Send + Sync + 'static>(
+    listener: TcpListener,
+    app: Arc<App<A>>,
+    limits: Limits,
+    shutdown: impl Future<Output = ()>,
+) {
+    let limits = Arc::new(limits);
+    let extra_header = if app.cors().is_any() { "access-control-allow-origin: *\r\n" } else { "" };
+    let gate = Gate { limits: Arc::clone(&limits), extra_header };
+    let service = move |progress| AppService { app: Arc::clone(&app), limits: Arc::clone(&limits), progress };
+    gate.run(listener, service, shutdown).await;
+}
+
+/// What all connections of a server have in common.
+pub(crate) struct Gate {
+    pub(crate) limits: Arc<Limits>,
+    /// See [`Wire::new`].
+    pub(crate) extra_header: &'static str,
+}
+
+impl Gate {
+    /// The accept loop; `service` makes what answers one connection.
+    pub(crate) async fn run<S>(
+        self,
+        listener: TcpListener,
+        service: impl Fn(Arc<Progress>) -> S,
+        shutdown: impl Future<Output = ()>,
+    ) where
+        S: Service<Request<Incoming>, Response = Response<Answer>, Error = CutShort> + Send + 'static,
+        S::Future: Send + 'static,
+    {
+        let mut shutdown = pin!(shutdown);
+        let slots = Arc::new(Semaphore::new(self.limits.connections));
+        let (stop, stopped) = watch::channel(());
+        let mut connections = JoinSet::new();
+        loop {
+            let next = async {
+                let slot = Arc::clone(&slots).acquire_owned().await.expect("the semaphore is never closed");
+                (slot, accept(&listener).await)
+            };
+            let (slot, stream) = tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                next = next => next,
+            };
+            let progress = Arc::new(Progress::default());
+            let wire = Wire::new(stream, Arc::clone(&progress), Arc::clone(&self.limits), self.extra_header);
+            let connection = self.connection(wire, service(progress), stopped.clone());
+            connections.spawn(async move {
+                connection.await;
+                drop(slot);
+            });
+            while let Some(ended) = connections.try_join_next() {
+                log_panic(ended);
+            }
+        }
+        drop(listener);
+        drop(stop);
+        drain(connections, self.limits.stop).await;
+    }
+
+    /// One client from its first request to its last.
+    fn connection<S>(
+        &self,
+        wire: Wire,
+        service: S,
+        mut stopped: watch::Receiver<()>,
+    ) -> impl Future<Output = ()> + Send + use<S>
+    where
+        S: Service<Request<Incoming>, Response = Response<Answer>, Error = CutShort> + Send + 'static,
+        S::Future: Send + 'static,
+    {
+        let connection = http1::Builder::new()
+            // Anything up to here reaches the service, which can tell a long target from many headers.
+            .max_header_size(self.limits.target + self.limits.headers)
+            .header_read_timeout(None)
+            .serve_connection(TokioIo::new(wire), service);
+        async move {
+            let mut connection = pin!(connection);
+            let ended = tokio::select! {
+                biased;
+                ended = connection.as_mut() => ended,
+                // Only ever an error, because the sender is dropped.
+                _ = stopped.changed() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(error = %error, "connection ended early");
+            }
+        }
+    }
+}
+
+/// The next client, however long it takes.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    let mut backoff = FIRST_BACKOFF;
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(error = %error, "client left before it was served");
+                }
+                return stream;
+            }
+            // The client left while it was waiting: nothing is wrong here.
+            Err(error) if is_of_the_client(&error) => {}
+            Err(error) => {
+                tracing::warn!(error = %error, wait = ?backoff, "no connection can be accepted, trying again");
+                sleep(backoff).await;
+                backoff = (2 * backoff).min(LAST_BACKOFF);
+            }
+        }
+    }
+}
+
+fn is_of_the_client(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
+}
+
+async fn drain(mut connections: JoinSet<()>, patience: Duration) {
+    let all = async {
+        while let Some(ended) = connections.join_next().await {
+            log_panic(ended);
+        }
+    };
+    if timeout(patience, all).await.is_err() {
+        tracing::warn!(n_connections = connections.len(), "stopped with requests in flight");
+        connections.shutdown().await;
+    }
+}
+
+fn log_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(error = %error, "connection task failed");
+    }
+}

@@ -1,0 +1,97 @@
+//! Between hyper and an [`App`]: checks a request against the limits, reads its body if it may have one, and
+//! hands it on.
+//!
+//! A request without a body, which is nearly every one, is answered without a future of its own.
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, Either};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper::service::Service;
+use tokio::time::timeout;
+
+use crate::answer::{Answer, CutShort, Progress};
+use crate::app::App;
+use crate::limits::Limits;
+use crate::refusal::Refusal;
+use crate::wire::{headers_too_large, target_too_long};
+
+/// The service of one connection.
+pub(crate) struct AppService<A: 'static> {
+    pub(crate) app: Arc<App<A>>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) progress: Arc<Progress>,
+}
+
+impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
+    type Response = Response<Answer>;
+    type Error = CutShort;
+    type Future =
+        Either<Ready<Result<Self::Response, CutShort>>, BoxFuture<'static, Result<Self::Response, CutShort>>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        self.progress.begin();
+        let (head, body) = request.into_parts();
+        let progress = Arc::clone(&self.progress);
+        let whole = |response: Response<Bytes>| response.map(|bytes| Answer::whole(bytes, progress));
+        if let Err(refusal) = within(&head, &body, &self.limits) {
+            self.progress.linger();
+            return Either::Left(ready(Ok(whole(self.app.refuse(&head, &refusal)))));
+        }
+        if head.method != Method::POST || body.is_end_stream() {
+            if !body.is_end_stream() {
+                self.progress.linger();
+            }
+            return Either::Left(ready(Ok(whole(self.app.respond(&head, b"")))));
+        }
+        let (app, limits, progress) =
+            (Arc::clone(&self.app), Arc::clone(&self.limits), Arc::clone(&self.progress));
+        Either::Right(Box::pin(async move {
+            let response = match read(body, &limits).await {
+                Ok(body) => app.respond(&head, &body),
+                Err(refusal) => {
+                    progress.linger();
+                    app.refuse(&head, &refusal)
+                }
+            };
+            Ok(response.map(|bytes| Answer::whole(bytes, progress)))
+        }))
+    }
+}
+
+/// # Errors
+/// 414, 431, or 413 if the announced length says so already.
+pub(crate) fn within(head: &Parts, body: &Incoming, limits: &Limits) -> Result<(), Refusal> {
+    if head.uri.path_and_query().is_some_and(|target| target.as_str().len() > limits.target) {
+        return Err(Refusal::new(StatusCode::URI_TOO_LONG, target_too_long(limits)));
+    }
+    // `name: value` and the end of the line.
+    let headers: usize = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if headers > limits.headers {
+        return Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, headers_too_large(limits)));
+    }
+    if usize::try_from(body.size_hint().lower()).map_or(true, |len| len > limits.body) {
+        return Err(too_large(limits));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// 413 past the limit, 408 past the time, 400 if the client breaks off.
+pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, Refusal> {
+    match timeout(limits.body_read, Limited::new(body, limits.body).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limits)),
+        Ok(Err(error)) => Err(Refusal::bad_request(format!("the request body broke off: {error}"))),
+        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request body took too long")),
+    }
+}
+
+fn too_large(limits: &Limits) -> Refusal {
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request body is over {} bytes", limits.body))
+}

@@ -1,0 +1,266 @@
+//! The socket of one client as hyper sees it: what hyper leaves open about slow and malformed clients is here.
+//!
+//! * A head that takes too long, an idle connection and an answer that nobody takes are closed. (hyper's own
+//!   timeout for heads also runs between two requests, so it cannot be shorter than the keep-alive.)
+//! * hyper refuses a head that it cannot take with an empty answer; the client gets the JSON that every other
+//!   refusal has. Known by this: it is written while no request is being answered.
+//! * A client that is refused while it still sends is read for a moment more: closing at once would make its
+//!   kernel throw the refusal away (RFC 9112 §9.6).
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use http::StatusCode;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::alarm::Alarm;
+use crate::answer::Progress;
+use crate::limits::Limits;
+use crate::refusal;
+
+/// How long, and for how many bytes, a refused client is still read.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 1 << 20;
+
+/// A socket with timeouts; see the module.
+pub(crate) struct Wire {
+    stream: TcpStream,
+    progress: Arc<Progress>,
+    limits: Arc<Limits>,
+    /// A line for every refusal made here, with its end of line, or nothing.
+    extra_header: &'static str,
+    awaited: Awaited,
+    /// Whether a whole line has come since the last answer.
+    line_seen: bool,
+    reading: Alarm,
+    writing: Alarm,
+    /// What is left of a refusal made here.
+    refusal: Bytes,
+    lingered: Option<usize>,
+}
+
+#[derive(Clone, Copy)]
+enum Awaited {
+    /// The rest of a head, or the first head of the connection.
+    Head,
+    /// Another request, if there is to be one.
+    Request,
+}
+
+impl Wire {
+    pub(crate) fn new(
+        stream: TcpStream,
+        progress: Arc<Progress>,
+        limits: Arc<Limits>,
+        extra_header: &'static str,
+    ) -> Self {
+        Self {
+            stream,
+            progress,
+            limits,
+            extra_header,
+            awaited: Awaited::Head,
+            line_seen: false,
+            reading: Alarm::default(),
+            writing: Alarm::default(),
+            refusal: Bytes::new(),
+            lingered: None,
+        }
+    }
+
+    fn received(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() || !self.progress.is_idle() {
+            return;
+        }
+        if let Awaited::Request = self.awaited {
+            self.awaited = Awaited::Head;
+            self.reading.clear();
+        }
+        self.line_seen = self.line_seen || memchr::memchr(b'\n', bytes).is_some();
+    }
+
+    /// What to do when nothing came: go on waiting, say that the client is gone, or fail.
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.progress.is_idle() {
+            return Poll::Pending;
+        }
+        match self.awaited {
+            Awaited::Head => {
+                ready!(self.reading.poll(cx, self.limits.head_read));
+                Poll::Ready(Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the head of a request took too long",
+                )))
+            }
+            Awaited::Request => {
+                ready!(self.reading.poll(cx, self.limits.keep_alive));
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// Lets a write wait only for so long.
+    fn poll_written(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        match written {
+            Poll::Ready(written) => {
+                self.writing.clear();
+                Poll::Ready(written)
+            }
+            Poll::Pending => {
+                ready!(self.writing.poll(cx, self.limits.write_stall));
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes no answer")))
+            }
+        }
+    }
+
+    /// Replaces what hyper says by itself.
+    fn refuse(&mut self, automatic: &[u8]) {
+        self.progress.linger();
+        self.refusal = refusal(automatic, &self.limits, self.line_seen, self.extra_header);
+    }
+
+    fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.refusal.is_empty() {
+            let written = Pin::new(&mut self.stream).poll_write(cx, &self.refusal);
+            let n = ready!(self.poll_written(cx, written))?;
+            if n == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.refusal.advance(n);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut discarded = [0; 4096];
+        while let Some(read) = self.lingered.filter(|read| *read < LINGER_BYTES) {
+            let mut buffer = ReadBuf::new(&mut discarded);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    self.lingered = Some(read + buffer.filled().len());
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return self.reading.poll(cx, LINGER),
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.stream).poll_read(cx, buffer) {
+            Poll::Pending => self.poll_silence(cx),
+            Poll::Ready(read) => {
+                self.received(&buffer.filled()[before..]);
+                Poll::Ready(read)
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.progress.is_idle() {
+            self.refuse(bytes);
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.poll_written(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.progress.is_idle() {
+            let bytes = slices.iter().flat_map(|slice| slice.iter().copied()).collect::<Vec<_>>();
+            self.refuse(&bytes);
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.poll_written(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_refusal(cx))?;
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        if self.progress.flush() {
+            self.awaited = Awaited::Request;
+            self.line_seen = false;
+            self.reading.clear();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_refusal(cx))?;
+        if self.lingered.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+            self.reading.clear();
+            self.lingered = Some(0);
+        }
+        if self.progress.lingers() {
+            ready!(self.poll_linger(cx));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// hyper's empty refusal with a JSON body; its other headers (the date, the closing) stay.
+fn refusal(automatic: &[u8], limits: &Limits, line_seen: bool, extra_header: &str) -> Bytes {
+    let head = String::from_utf8_lossy(automatic);
+    let status = head.get(9..12).and_then(|code| code.parse().ok()).unwrap_or(StatusCode::BAD_REQUEST);
+    let (status, message) = match status {
+        // hyper gives up on a head, not on a line: without the end of the first, it is the target.
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE if line_seen => (status, headers_too_large(limits)),
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE | StatusCode::URI_TOO_LONG => {
+            (StatusCode::URI_TOO_LONG, target_too_long(limits))
+        }
+        _ => (status, "the request is not HTTP/1.1 (RFC 9112)".to_owned()),
+    };
+    let body = refusal::body(status, &message);
+    let kept: String = head
+        .lines()
+        .skip(1)
+        .filter(|line| !line.is_empty() && !line.starts_with("content-length:"))
+        .map(|line| format!("{line}\r\n"))
+        .collect();
+    let mut answer = format!(
+        "HTTP/1.1 {status}\r\n{kept}{extra_header}cache-control: no-store\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    )
+    .into_bytes();
+    answer.extend_from_slice(&body);
+    answer.into()
+}
+
+/// The message of a 414.
+pub(crate) fn target_too_long(limits: &Limits) -> String {
+    format!("the request target is over {} bytes", limits.target)
+}
+
+/// The message of a 431.
+pub(crate) fn headers_too_large(limits: &Limits) -> String {
+    format!("the request headers are over {} bytes or over 100 lines", limits.headers)
+}
