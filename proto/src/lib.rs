@@ -1,1 +1,8 @@
-//! proto
+//! Protobuf messages and calls that more than one crate of cairn speaks; nothing here decides anything.
+//!
+//! Every message is written by hand with exactly the members that cairn reads, so building needs no `protoc`
+//! and no generated file. A field number here must be that of the `.proto` file named in the doc comment.
+
+pub mod descriptor;
+pub mod reflection;
+pub mod tx;

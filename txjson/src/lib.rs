@@ -1,1 +1,38 @@
-//! txjson
+//! Protobuf wire bytes and the chain's own descriptors in, the JSON that the chain's own REST prints out.
+//!
+//! What must hold: whatever the bytes, nothing panics; what is written is valid JSON of bounded size and depth;
+//! a refused message leaves the output as it was. Where this crate and a node's REST differ in a value or in the
+//! order of members, this crate is wrong.
+//!
+//! ```text
+//! descriptors --compile--> tables --+
+//! wire bytes ----------- index -----+--> emit --> JSON bytes
+//! ```
+//!
+//! [`Registry`] is built once per set of descriptors (`compile`, `table`). A message is then printed in two steps
+//! (`emit`): its wire bytes are indexed field by field (`wire`), and the fields are written in declaration order
+//! (`scalar`, `text`, `amount`, `clock`, `inline_json`). No tree is built in between.
+//!
+//! The rules are those of cosmos gogoproto's `jsonpb` with original names and defaults emitted, applied to the Go
+//! types that gogoproto generates: hence `null` for absent bytes, strings for 64-bit integers, and zero objects
+//! for fields that are not nullable (spec `indexing.md` 4.1).
+
+mod amount;
+mod clock;
+mod compile;
+mod emit;
+mod error;
+mod inline_json;
+mod registry;
+mod scalar;
+mod signers;
+mod table;
+mod text;
+mod tx;
+mod wire;
+
+pub use emit::{MAX_DEPTH, MAX_JSON};
+pub use error::Error;
+pub use registry::Registry;
+pub use signers::signers_named_by_message;
+pub use tx::{write_message, write_opaque_tx, write_tx};
