@@ -1,1 +1,129 @@
-//! node
+//! Everything remote: clients for the node of a rollup.
+//!
+//! A [`Node`] holds one client per service: [`Comet`] (blocks and their results), [`Rest`] (the SDK's
+//! queries), [`Evm`] (receipts and traces), [`Grpc`] (descriptors), each over several addresses. They hand on the bytes that the node
+//! sent, without the envelope; the crate `chain` reads them.
+//!
+//! Holds: every failure is an [`Error`] whose [`Kind`] says whether asking again can help; a failure is never
+//! taken for an empty answer; every wait, body, queue and retry has a bound ([`Limits`]).
+
+mod body;
+mod comet;
+mod cosmos;
+mod descriptors;
+mod endpoint;
+mod error;
+mod evm;
+mod gate;
+mod grpc;
+mod health;
+mod limits;
+mod pool;
+pub mod retry;
+mod rpc;
+mod transport;
+mod url;
+mod validators;
+
+pub use comet::{Comet, Status};
+pub use cosmos::{NodeInfo, Rest};
+pub use descriptors::Descriptors;
+pub use error::{Error, Kind, Site};
+pub use evm::Evm;
+pub use grpc::Grpc;
+pub use limits::Limits;
+pub use url::{Url, UrlError};
+pub use validators::Validator;
+
+/// The clients of one chain. Cheap to call from many tasks at once; share it in an `Arc`.
+pub struct Node {
+    /// CometBFT RPC: always there.
+    pub comet: Comet,
+    /// Cosmos REST, if an address was given.
+    pub rest: Option<Rest>,
+    /// EVM JSON-RPC, if an address was given.
+    pub evm: Option<Evm>,
+    /// gRPC, if an address was given.
+    pub grpc: Option<Grpc>,
+}
+
+/// Where a chain's services are: any number of addresses each, in order of preference.
+#[derive(Debug, Clone, Default)]
+pub struct Endpoints {
+    /// CometBFT RPC, at least one.
+    pub comet: Vec<Url>,
+    /// Cosmos REST.
+    pub rest: Vec<Url>,
+    /// EVM JSON-RPC.
+    pub json_rpc: Vec<Url>,
+    /// gRPC: scheme, host and port only.
+    pub grpc: Vec<Url>,
+}
+
+impl Node {
+    /// Clients for the given addresses. Connects to nothing yet.
+    pub fn new(endpoints: Endpoints, limits: Limits) -> Result<Self, SetupError> {
+        let Endpoints { comet, rest, json_rpc, grpc } = endpoints;
+        Ok(Self {
+            comet: Comet::new(comet, limits)?,
+            rest: (!rest.is_empty()).then(|| Rest::new(rest, limits)).transpose()?,
+            evm: (!json_rpc.is_empty()).then(|| Evm::new(json_rpc, limits)).transpose()?,
+            grpc: (!grpc.is_empty()).then(|| Grpc::new(grpc, limits)).transpose()?,
+        })
+    }
+}
+
+/// Why clients cannot be set up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// A service without addresses.
+    #[error("no address for {service}; give at least one")]
+    NoUrls {
+        /// The service.
+        service: &'static str,
+    },
+    /// A gRPC address that is more than scheme, host and port.
+    #[error("grpc address `{url}`: {reason}")]
+    GrpcAddress {
+        /// The address without credentials and path.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An https address and nothing to check certificates with.
+    #[error(
+        "no root certificates on this system ({reason}), needed for https addresses; install the package \
+         `ca-certificates` or set SSL_CERT_FILE"
+    )]
+    NoRoots {
+        /// The system's words.
+        reason: String,
+    },
+    /// The TLS library refuses its own settings.
+    #[error("TLS cannot be set up: {reason}")]
+    Tls {
+        /// The library's words.
+        reason: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_send(_: impl Send) {}
+
+    /// Compiles or does not: a caller must be able to spawn every call.
+    #[test]
+    fn every_call_can_be_spawned_from_a_shared_node() {
+        let endpoints =
+            Endpoints { comet: vec!["http://127.0.0.1:1".parse().unwrap()], ..Endpoints::default() };
+        let node = std::sync::Arc::new(Node::new(endpoints, Limits::default()).unwrap());
+        is_send(std::sync::Arc::clone(&node));
+        is_send((node.comet.block(1), node.comet.block_results(1), node.comet.verify_chain("c")));
+        is_send((node.comet.abci_query("/", ""), node.descriptors()));
+        is_send(node.rest.as_ref().map(|rest| (rest.get("/", None), rest.validators(), rest.decode_tx(&[]))));
+        is_send(node.evm.as_ref().map(|evm| (evm.block_number(), evm.block_receipts(1), evm.trace_block(1))));
+        is_send(retry::until(retry::Backoff::default(), "", || node.comet.block(1)));
+    }
+}

@@ -1,0 +1,205 @@
+//! Cosmos REST, the SDK's grpc-gateway.
+//!
+//! Holds: an answer is handed on as the bytes that the node sent, checked to be whole JSON; an error is told
+//! apart by its text where the SDK has a text for it, else by its gRPC code (indexing.md §1.3).
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::SetupError;
+use crate::endpoint::{Call, Endpoint};
+use crate::error::{Error, Site};
+use crate::limits::Limits;
+use crate::pool::Pool;
+use crate::rpc::number_after;
+use crate::url::Url;
+
+/// Asks one chain's REST servers.
+pub struct Rest {
+    pool: Pool,
+}
+
+/// What the node says about its program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// The chain id.
+    pub chain_id: String,
+    /// The application, for example `minievm`.
+    pub app_name: String,
+    /// The application's version as it says it, for example `v1.2.18`.
+    pub app_version: String,
+}
+
+impl Rest {
+    /// A client over one or more addresses of the same chain.
+    pub fn new(urls: Vec<Url>, limits: Limits) -> Result<Self, SetupError> {
+        Ok(Self { pool: Pool::new("rest", urls, limits)? })
+    }
+
+    /// The JSON answer to a GET. `path_and_query` begins with `/` and is percent-encoded; `height` selects
+    /// the state that a state query reads, `None` the latest.
+    pub async fn get(&self, path_and_query: &str, height: Option<u64>) -> Result<Bytes, Error> {
+        self.ask(Call::get(path_and_query, path_and_query.to_owned()).in_state(height)).await
+    }
+
+    /// The JSON answer to a POST of the JSON text `body`.
+    pub async fn post(&self, path: &str, body: &str, height: Option<u64>) -> Result<Bytes, Error> {
+        self.ask(Call::post(path, path.to_owned(), body.to_owned()).in_state(height)).await
+    }
+
+    /// `/cosmos/base/tendermint/v1beta1/node_info`.
+    pub async fn node_info(&self) -> Result<NodeInfo, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            default_node_info: Default,
+            application_version: Application,
+        }
+        #[derive(Deserialize)]
+        struct Default {
+            network: String,
+        }
+        #[derive(Deserialize)]
+        struct Application {
+            name: String,
+            version: String,
+        }
+        let path = "/cosmos/base/tendermint/v1beta1/node_info";
+        let read = |answer: Answer| NodeInfo {
+            chain_id: answer.default_node_info.network,
+            app_name: answer.application_version.name,
+            app_version: answer.application_version.version,
+        };
+        self.ask_for(Call::get(path, path.to_owned()), read).await
+    }
+
+    /// The prefix of the chain's account addresses, for example `init`.
+    pub async fn bech32_prefix(&self) -> Result<String, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            bech32_prefix: String,
+        }
+        let path = "/cosmos/auth/v1beta1/bech32";
+        self.ask_for(Call::get(path, path.to_owned()), |answer: Answer| answer.bech32_prefix).await
+    }
+
+    /// The node's JSON of one transaction (`{"body":…,"auth_info":…,"signatures":[…]}`), decoded by the node.
+    /// [`Error::Refused`] if the node cannot decode it.
+    pub async fn decode_tx(&self, raw: &[u8]) -> Result<Bytes, Error> {
+        #[derive(Deserialize)]
+        struct Answer<'a> {
+            #[serde(borrow)]
+            tx: &'a RawValue,
+        }
+        let path = "/cosmos/tx/v1beta1/decode";
+        let body = format!(r#"{{"tx_bytes":"{}"}}"#, STANDARD.encode(raw));
+        let call = Call::post(path, path.to_owned(), body);
+        let read = async |endpoint: Arc<Endpoint>| {
+            let answer = json_of(&endpoint, &call).await?;
+            let tx = serde_json::from_slice::<Answer<'_>>(&answer)
+                .map_err(|e| malformed(&endpoint, &call, &e))?
+                .tx;
+            Ok(answer.slice_ref(tx.get().as_bytes()))
+        };
+        self.pool.ask(&call, read).await
+    }
+
+    async fn ask(&self, call: Call) -> Result<Bytes, Error> {
+        self.pool.ask(&call, async |endpoint: Arc<Endpoint>| json_of(&endpoint, &call).await).await
+    }
+
+    /// An answer of a known shape; another shape is a reason to ask the next endpoint.
+    pub(crate) async fn ask_for<A, T>(&self, call: Call, read: impl Fn(A) -> T) -> Result<T, Error>
+    where
+        A: for<'de> Deserialize<'de>,
+    {
+        let attempt = async |endpoint: Arc<Endpoint>| {
+            let answer = json_of(&endpoint, &call).await?;
+            serde_json::from_slice(&answer).map(&read).map_err(|e| malformed(&endpoint, &call, &e))
+        };
+        self.pool.ask(&call, attempt).await
+    }
+}
+
+fn malformed(endpoint: &Endpoint, call: &Call, e: &serde_json::Error) -> Error {
+    Error::Malformed { at: endpoint.site(call), reason: e.to_string() }
+}
+
+/// grpc-gateway's error body: a gRPC status.
+#[derive(Deserialize)]
+pub(crate) struct Fault {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+}
+
+async fn json_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
+    let reply = endpoint.send(call).await?;
+    if reply.status.is_success() {
+        return reply.json(|| endpoint.site(call));
+    }
+    match serde_json::from_slice::<Fault>(&reply.body) {
+        Ok(fault) => Err(meaning(endpoint.site(call), fault)),
+        Err(e) => Err(reply.unreadable(endpoint.site(call), &e.to_string())),
+    }
+}
+
+/// gRPC codes by their meaning for asking again.
+mod code {
+    pub(super) const UNKNOWN: i64 = 2;
+    pub(super) const NOT_FOUND: i64 = 5;
+    pub(super) const UNIMPLEMENTED: i64 = 12;
+    pub(super) const INTERNAL: i64 = 13;
+    /// Cancelled, deadline exceeded, resource exhausted, aborted, unavailable.
+    pub(super) const PASSING: [i64; 5] = [1, 4, 8, 10, 14];
+}
+
+/// Failures of the node's own that come with the code of a contract's no: texts of Go and gRPC.
+const PASSING_TEXTS: [&str; 7] = [
+    "context deadline exceeded",
+    "context canceled",
+    "connection refused",
+    "connection reset",
+    "i/o timeout",
+    "transport is closing",
+    "EOF",
+];
+
+/// The meaning of a gRPC status. Code 2 is used for everything that has no code of its own, a contract's
+/// fixed no before all (indexing.md §8.4): it is permanent unless its text is that of a broken connection.
+pub(crate) fn meaning(at: Box<Site>, fault: Fault) -> Error {
+    let Fault { code, message: said } = fault;
+    if said.contains("invalid height") {
+        return Error::NotYet { at, tip: None, said };
+    }
+    if let Some(error) = state_is_missing(&at, &said) {
+        return error;
+    }
+    // Older gateways say 12 for a path that they do not have, newer ones 5 with this very text.
+    if code == code::UNIMPLEMENTED || (code == code::NOT_FOUND && said == "Not Found") {
+        return Error::MethodMissing { at, said, advice: "this chain has no such query" };
+    }
+    let vague = code == code::UNKNOWN || code == code::INTERNAL;
+    if code::PASSING.contains(&code) || (vague && PASSING_TEXTS.iter().any(|text| said.contains(text))) {
+        Error::Faulty { at, code, said }
+    } else {
+        Error::Refused { at, code, said }
+    }
+}
+
+/// The SDK's `failed to load state at height H; … (latest height: L)`: pruned, or not committed yet where the
+/// node has got no further than L. The EVM server passes the same text on.
+pub(crate) fn state_is_missing(at: &Site, said: &str) -> Option<Error> {
+    const MARK: &str = "failed to load state at height ";
+    let wanted = said.contains(MARK).then(|| number_after(said, MARK))?;
+    let (at, latest) = (Box::new(at.clone()), number_after(said, "latest height: "));
+    Some(match (wanted, latest) {
+        (Some(wanted), Some(tip)) if tip < wanted => {
+            Error::NotYet { at, tip: Some(tip), said: said.to_owned() }
+        }
+        _ => Error::Pruned { at, lowest: None, said: said.to_owned() },
+    })
+}

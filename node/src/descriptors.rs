@@ -1,0 +1,41 @@
+//! The node's own protobuf descriptors.
+//!
+//! Holds: the bytes are the node's, untouched (they are a `FileDescriptorSet` with all extension options), and
+//! named by their hash. CometBFT's RPC alone is enough to get them (indexing.md §4.2).
+
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+use tracing::warn;
+
+use crate::Node;
+use crate::error::Error;
+
+/// An application's whole descriptor set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Descriptors {
+    /// An encoded `google.protobuf.FileDescriptorSet`.
+    pub bytes: Bytes,
+    /// SHA-256 of `bytes`.
+    pub sha256: [u8; 32],
+}
+
+impl Node {
+    /// Asks the application for its descriptors: by gRPC if there is an address for it, and where that fails or
+    /// is missing by `abci_query`, which gives the same bytes.
+    pub async fn descriptors(&self) -> Result<Descriptors, Error> {
+        if let Some(grpc) = &self.grpc {
+            match grpc.file_descriptors().await {
+                Ok(bytes) => return Ok(bytes.into()),
+                Err(error) => warn!("asking CometBFT's RPC for the descriptors instead: {error}"),
+            }
+        }
+        let bytes = self.comet.abci_query(proto::reflection::PATH, "").await?;
+        Ok(Bytes::from(bytes).into())
+    }
+}
+
+impl From<Bytes> for Descriptors {
+    fn from(bytes: Bytes) -> Self {
+        Self { sha256: Sha256::digest(&bytes).into(), bytes }
+    }
+}

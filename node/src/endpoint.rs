@@ -1,0 +1,166 @@
+//! One URL: a question as an HTTP exchange.
+//!
+//! Holds: a question takes a slot, a time limit and a body limit; what comes back is a whole answer with its
+//! status, or an error that names the place. What the answer says is the business of the service's client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
+use http_body_util::Full;
+use serde_json::value::RawValue;
+
+use crate::body::Broken;
+use crate::error::{Error, Site, excerpt};
+use crate::gate::Gate;
+use crate::limits::Limits;
+use crate::transport::{Failure, Reply, Transport};
+use crate::url::Url;
+
+/// Selects the state that a REST query reads (SDK `GRPCBlockHeightHeader`).
+const STATE_HEIGHT: HeaderName = HeaderName::from_static("x-cosmos-block-height");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const GZIP: HeaderValue = HeaderValue::from_static("gzip");
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("cairn/", env!("CARGO_PKG_VERSION")));
+
+/// One question.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Call {
+    /// What messages call it.
+    pub(crate) name: String,
+    /// The height that it is about, for messages.
+    pub(crate) height: Option<u64>,
+    /// Appended to the address; empty for JSON-RPC by POST.
+    pub(crate) path: String,
+    /// The state height header.
+    pub(crate) state_height: Option<u64>,
+    /// A JSON body makes it a POST.
+    pub(crate) body: Option<Bytes>,
+    /// Longer or shorter than the service's limit.
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Call {
+    /// A GET of `path`.
+    pub(crate) fn get(name: &str, path: String) -> Self {
+        Self { name: name.to_owned(), path, ..Self::default() }
+    }
+
+    /// A POST of a JSON text.
+    pub(crate) fn post(name: &str, path: String, json: String) -> Self {
+        Self { body: Some(Bytes::from(json)), ..Self::get(name, path) }
+    }
+
+    /// About a height, for messages.
+    pub(crate) fn about(self, height: u64) -> Self {
+        Self { height: Some(height), ..self }
+    }
+
+    /// Read from the state of a height.
+    pub(crate) fn in_state(self, height: Option<u64>) -> Self {
+        Self { height, state_height: height, ..self }
+    }
+
+    /// With a time limit of its own.
+    pub(crate) fn within(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+}
+
+/// One URL with what it shares with the others of its service.
+pub(crate) struct Endpoint {
+    service: &'static str,
+    url: Url,
+    limits: Limits,
+    transport: Arc<Transport>,
+    gate: Arc<Gate>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(
+        service: &'static str,
+        url: Url,
+        limits: Limits,
+        transport: Arc<Transport>,
+        gate: Arc<Gate>,
+    ) -> Self {
+        Self { service, url, limits, transport, gate }
+    }
+
+    /// The place that an error about this call names.
+    pub(crate) fn site(&self, call: &Call) -> Box<Site> {
+        let (service, host) = (self.service, Arc::clone(self.url.host()));
+        Box::new(Site { service, host, call: excerpt(call.name.as_bytes()), height: call.height })
+    }
+
+    /// Sends the question and waits for the whole answer. An order to pause and a redirect are errors; any
+    /// other status is the caller's to read.
+    pub(crate) async fn send(&self, call: &Call) -> Result<Reply, Error> {
+        let request = self.request(call)?;
+        let after = call.timeout.unwrap_or(self.limits.timeout);
+        let _pass = self.gate.enter().await;
+        let exchange = self.transport.exchange(request, self.limits.body);
+        let at = || self.site(call);
+        let reply = match tokio::time::timeout(after, exchange).await {
+            Err(_) => return Err(Error::TimedOut { at: at(), after }),
+            Ok(Err(Failure::Unreachable(reason))) => return Err(Error::Unreachable { at: at(), reason }),
+            Ok(Err(Failure::Broken(Broken::Cut { got, reason }))) => {
+                return Err(Error::Cut { at: at(), got, reason });
+            }
+            Ok(Err(Failure::Broken(Broken::TooLarge))) => {
+                return Err(Error::TooLarge { at: at(), limit: self.limits.body });
+            }
+            Ok(Ok(reply)) => reply,
+        };
+        self.gate.learn(reply.body.len());
+        let status = reply.status;
+        if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
+            return Err(Error::Busy { at: at(), status: status.as_u16(), retry_after: reply.retry_after });
+        }
+        if status.is_redirection() {
+            let to = reply.location.unwrap_or_else(|| "nowhere".to_owned());
+            return Err(Error::Redirected { at: at(), status: status.as_u16(), to });
+        }
+        Ok(reply)
+    }
+
+    fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>, Error> {
+        let unaskable = |e: http::Error| Error::Unaskable { at: self.site(call), reason: e.to_string() };
+        let uri = self.url.join(&call.path).map_err(unaskable)?;
+        let mut request = Request::builder().uri(uri).header(ACCEPT, JSON).header(USER_AGENT, AGENT);
+        if !self.url.is_loopback() {
+            request = request.header(ACCEPT_ENCODING, GZIP);
+        }
+        if let Some(authorization) = self.url.authorization() {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        if let Some(height) = call.state_height {
+            request = request.header(STATE_HEIGHT, HeaderValue::from(height));
+        }
+        let request = match &call.body {
+            None => request.body(Full::default()),
+            Some(body) => {
+                request.method(Method::POST).header(CONTENT_TYPE, JSON).body(Full::new(body.clone()))
+            }
+        };
+        request.map_err(unaskable)
+    }
+}
+
+impl Reply {
+    /// An answer that is no JSON where JSON was due.
+    pub(crate) fn unreadable(&self, at: Box<Site>, reason: &str) -> Error {
+        let (status, said) = (self.status.as_u16(), excerpt(&self.body));
+        Error::Unreadable { at, status, reason: reason.to_owned(), said }
+    }
+
+    /// The body, if it is one whole JSON text: a page, a cut body or an empty one is an error.
+    pub(crate) fn json(self, at: impl FnOnce() -> Box<Site>) -> Result<Bytes, Error> {
+        match serde_json::from_slice::<&RawValue>(&self.body) {
+            Ok(_) => Ok(self.body),
+            Err(e) => Err(self.unreadable(at(), &e.to_string())),
+        }
+    }
+}

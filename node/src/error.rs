@@ -1,0 +1,335 @@
+//! What a node's answer means when it is not the answer.
+//!
+//! Holds: every failure names the service, the host (never credentials), the call, the height if there is
+//! one, what came, and what to do. Its [`Kind`] alone says whether asking again can help. Outside text is
+//! cut and escaped before it gets into a message.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Whether, and when, the same question can get an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The node is well and simply not that far: ask again soon.
+    NotYet,
+    /// Something failed that may pass: ask again, for ever, with growing pauses.
+    Transient,
+    /// The answer is a fixed no: asking again cannot help, somebody must act.
+    Permanent,
+}
+
+/// Which endpoint was asked for what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Site {
+    /// `comet`, `rest`, `json-rpc` or `grpc`.
+    pub service: &'static str,
+    /// Host and port of the address.
+    pub host: Arc<str>,
+    /// Method or path of the call.
+    pub call: String,
+    /// The height that was asked for, if the call has one.
+    pub height: Option<u64>,
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}, {}", self.service, self.host, self.call)?;
+        self.height.map_or(Ok(()), |height| write!(f, " at height {height}"))
+    }
+}
+
+/// A failed call. The texts of nodes are those of `CometBFT`'s store and RPC, the SDK's query router and
+/// minievm's JSON-RPC backend.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The height lies above what the endpoint has.
+    #[error("{at}: the node has not got that far{}: {said}", Tip(*tip))]
+    NotYet {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// The endpoint's own tip, if it named one.
+        tip: Option<u64>,
+        /// Its words.
+        said: String,
+    },
+    /// No connection.
+    #[error("{at}: cannot connect ({reason}); is the node running and the address right?")]
+    Unreachable {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// The system's words.
+        reason: String,
+    },
+    /// No whole answer in time.
+    #[error("{at}: no answer within {after:?}; the node is overloaded or the timeout too short")]
+    TimedOut {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// The limit that ran out.
+        after: Duration,
+    },
+    /// The connection broke before the answer was whole.
+    #[error("{at}: the answer broke off after {got} bytes ({reason})")]
+    Cut {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// Bytes of the body that had come.
+        got: usize,
+        /// The client library's words.
+        reason: String,
+    },
+    /// The server wants fewer questions (429) or is unavailable (503).
+    #[error("{at}: HTTP {status}, the server asks for a pause{}", Pause(*retry_after))]
+    Busy {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// 429 or 503.
+        status: u16,
+        /// How long it asked to be left alone, capped.
+        retry_after: Option<Duration>,
+    },
+    /// Every endpoint that could have been asked has ordered a pause that is not over.
+    #[error("{at}: not asked, the server ordered a pause that lasts {left:?} more")]
+    Resting {
+        /// Who would have been asked for what.
+        at: Box<Site>,
+        /// Until the first of them may be asked again.
+        left: Duration,
+    },
+    /// A page instead of an answer.
+    #[error("{at}: HTTP {status} and no JSON ({reason}); is this the right service? It begins: {said}")]
+    Unreadable {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// HTTP status.
+        status: u16,
+        /// What is wrong with it.
+        reason: String,
+        /// Its beginning.
+        said: String,
+    },
+    /// JSON of another shape than this call has.
+    #[error("{at}: the answer has not the shape of this call ({reason}); is this the right service?")]
+    Malformed {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// A redirect, which is not followed.
+    #[error("{at}: HTTP {status}, redirected to {to}; write the final address into the configuration")]
+    Redirected {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// HTTP status.
+        status: u16,
+        /// Scheme and host of the new address.
+        to: String,
+    },
+    /// The node reports a failure of its own that may pass.
+    #[error("{at}: the node failed with code {code}: {said}")]
+    Faulty {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// JSON-RPC or gRPC code.
+        code: i64,
+        /// The node's words.
+        said: String,
+    },
+    /// The node no longer (or never) has that height.
+    #[error("{at}: pruned{}; use an archive node or start at a height that the node has: {said}", Lowest(*lowest))]
+    Pruned {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// The lowest height that it has, if it named one.
+        lowest: Option<u64>,
+        /// The node's words.
+        said: String,
+    },
+    /// The block is there and executed, its results are not.
+    #[error("{at}: the results are gone although the tip is {tip}; use a node that keeps block results")]
+    ResultsMissing {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// The endpoint's tip.
+        tip: u64,
+    },
+    /// The node stores no block results at all.
+    #[error(
+        "{at}: the node keeps no block results; set discard_abci_responses = false in [storage] of its \
+         config.toml (results of older blocks stay lost) or use another node"
+    )]
+    ResultsDiscarded {
+        /// Who was asked for what.
+        at: Box<Site>,
+    },
+    /// The node cannot read its own store.
+    #[error("{at}: the node's store is damaged, restore it or use another node: {said}")]
+    Corrupt {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// The node's words.
+        said: String,
+    },
+    /// The endpoint does not serve this call.
+    #[error("{at}: not served here: {said}; {advice}")]
+    MethodMissing {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// The node's words.
+        said: String,
+        /// What to change.
+        advice: &'static str,
+    },
+    /// Traces begin at height 2.
+    #[error("{at}: the first block cannot be traced; begin at height 2")]
+    Untraceable {
+        /// Who was asked for what.
+        at: Box<Site>,
+    },
+    /// The endpoint belongs to another chain.
+    #[error("{at}: this is chain `{got}`, not `{want}`; correct the address or the chain id")]
+    WrongChain {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// The configured chain.
+        want: String,
+        /// The endpoint's chain.
+        got: String,
+    },
+    /// A fixed no to this very question: a revert, an unknown key, a bad argument.
+    #[error("{at}: refused with code {code}: {said}")]
+    Refused {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// JSON-RPC, gRPC or ABCI code.
+        code: i64,
+        /// The node's words.
+        said: String,
+    },
+    /// The answer is larger than this client takes.
+    #[error("{at}: the answer is larger than {limit} bytes; raise the body limit")]
+    TooLarge {
+        /// Who was asked for what.
+        at: Box<Site>,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The question cannot be put into a request.
+    #[error("{at}: cannot be asked: {reason}")]
+    Unaskable {
+        /// Who would have been asked for what.
+        at: Box<Site>,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// Whether asking again can help.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::NotYet { .. } => Kind::NotYet,
+            Self::Unreachable { .. }
+            | Self::TimedOut { .. }
+            | Self::Cut { .. }
+            | Self::Busy { .. }
+            | Self::Resting { .. }
+            | Self::Unreadable { .. }
+            | Self::Malformed { .. }
+            | Self::Redirected { .. }
+            | Self::Faulty { .. } => Kind::Transient,
+            Self::Pruned { .. }
+            | Self::ResultsMissing { .. }
+            | Self::ResultsDiscarded { .. }
+            | Self::Corrupt { .. }
+            | Self::MethodMissing { .. }
+            | Self::Untraceable { .. }
+            | Self::WrongChain { .. }
+            | Self::Refused { .. }
+            | Self::TooLarge { .. }
+            | Self::Unaskable { .. } => Kind::Permanent,
+        }
+    }
+
+    /// The endpoint's tip, where a [`Kind::NotYet`] answer named one.
+    pub fn tip(&self) -> Option<u64> {
+        if let Self::NotYet { tip, .. } = self { *tip } else { None }
+    }
+
+    /// How long the servers want to be left alone: no use in asking earlier.
+    pub fn pause(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { retry_after, .. } => *retry_after,
+            Self::Resting { left, .. } => Some(*left),
+            _ => None,
+        }
+    }
+}
+
+/// The first 240 characters of an outside text on one line, control characters escaped.
+pub(crate) fn excerpt(text: &[u8]) -> String {
+    // Four bytes are the longest character, so the head holds all that is shown.
+    let head = &text[..text.len().min(4 * EXCERPT)];
+    let shown: String = String::from_utf8_lossy(head).trim().chars().take(EXCERPT).collect();
+    let ending = if shown.len() < text.trim_ascii().len() { "…" } else { "" };
+    shown.chars().flat_map(char_on_a_line).chain(ending.chars()).collect()
+}
+
+const EXCERPT: usize = 240;
+
+fn char_on_a_line(c: char) -> impl Iterator<Item = char> {
+    let escaped = c.is_control().then(|| c.escape_default());
+    let plain = (!c.is_control()).then_some(c);
+    escaped.into_iter().flatten().chain(plain)
+}
+
+struct Tip(Option<u64>);
+
+impl fmt::Display for Tip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |tip| write!(f, ", its tip is {tip}"))
+    }
+}
+
+struct Lowest(Option<u64>);
+
+impl fmt::Display for Lowest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |lowest| write!(f, ", the lowest height there is {lowest}"))
+    }
+}
+
+struct Pause(Option<Duration>);
+
+impl fmt::Display for Pause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |pause| write!(f, " of {pause:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_place_height_finding_and_remedy() {
+        let at = Site { service: "comet", host: "n:26657".into(), call: "block".into(), height: Some(5) };
+        let error = Error::Pruned { at: Box::new(at), lowest: Some(90), said: "gone".into() };
+        assert_eq!(
+            error.to_string(),
+            "comet n:26657, block at height 5: pruned, the lowest height there is 90; use an archive node or \
+             start at a height that the node has: gone"
+        );
+        assert_eq!((error.kind(), error.tip(), error.pause()), (Kind::Permanent, None, None));
+    }
+
+    #[test]
+    fn an_excerpt_is_one_short_line() {
+        assert_eq!(excerpt(b" <html>\n\x1b[31m "), "<html>\\n\\u{1b}[31m");
+        assert_eq!(excerpt(&[0xff, b'a']), "\u{fffd}a");
+        let long = excerpt("é".repeat(10_000).as_bytes());
+        assert_eq!(long.chars().count(), EXCERPT + 1);
+    }
+}

@@ -1,0 +1,157 @@
+//! The EVM server's JSON-RPC: receipts and call traces of blocks.
+//!
+//! Holds: every question has a number of its own and only the answer with that number is taken; the `result`
+//! is handed on as the bytes that the node sent; `null` for a block means "not indexed yet" and is never taken
+//! for "nothing there" (indexing.md §1.4, traps T3 to T5).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::SetupError;
+use crate::endpoint::{Call, Endpoint};
+use crate::error::{Error, Site, excerpt};
+use crate::limits::Limits;
+use crate::pool::Pool;
+use crate::rpc::{self, Fault, Opened};
+use crate::url::Url;
+
+/// Asks one chain's EVM servers.
+pub struct Evm {
+    pool: Pool,
+    next_id: AtomicU64,
+    trace_timeout: Duration,
+}
+
+const CALL_TRACER: &str = r#"{"tracer":"callTracer"}"#;
+
+impl Evm {
+    /// A client over one or more addresses of the same chain.
+    pub fn new(urls: Vec<Url>, limits: Limits) -> Result<Self, SetupError> {
+        let pool = Pool::new("json-rpc", urls, limits)?;
+        Ok(Self { pool, next_id: AtomicU64::new(1), trace_timeout: limits.trace_timeout })
+    }
+
+    /// The last height in the node's EVM index, which follows the chain's by itself.
+    pub async fn block_number(&self) -> Result<u64, Error> {
+        let question = self.question("eth_blockNumber", "[]");
+        let read = async |endpoint: Arc<Endpoint>| {
+            let result = question.put(&endpoint).await?;
+            quantity(&result).ok_or_else(|| {
+                let reason = format!("{} is no height", excerpt(&result));
+                Error::Malformed { at: endpoint.site(&question.call), reason }
+            })
+        };
+        self.pool.ask(&question.call, read).await
+    }
+
+    /// The receipts of a block: a JSON array. A block that is not indexed yet is [`Error::NotYet`].
+    ///
+    /// `[]` may also mean that the node's EVM index is pruned (trap T4): where receipts are due, ask
+    /// [`Evm::block_exists`].
+    pub async fn block_receipts(&self, height: u64) -> Result<Bytes, Error> {
+        let params = format!(r#"["{height:#x}"]"#);
+        self.ask(self.question("eth_getBlockReceipts", &params).about(height)).await
+    }
+
+    /// Whether the node's EVM index has the block: not if it is pruned or not indexed yet.
+    pub async fn block_exists(&self, height: u64) -> Result<bool, Error> {
+        let params = format!(r#"["{height:#x}",false]"#);
+        let question = self.question("eth_getBlockByNumber", &params).about(height);
+        let read = async |endpoint: Arc<Endpoint>| Ok(question.put(&endpoint).await?[..] != *b"null");
+        self.pool.ask(&question.call, read).await
+    }
+
+    /// The call traces of a block: a JSON array with one entry per transaction, each with a `result` or an
+    /// `error` of its own. Height 1 is [`Error::Untraceable`].
+    pub async fn trace_block(&self, height: u64) -> Result<Bytes, Error> {
+        let params = format!(r#"["{height:#x}",{CALL_TRACER}]"#);
+        let question = self.question("debug_traceBlockByNumber", &params).about(height);
+        self.ask(question.within(self.trace_timeout)).await
+    }
+
+    /// The call trace of one transaction by its EVM hash: the JSON object of its outermost frame.
+    pub async fn trace_tx(&self, hash: [u8; 32]) -> Result<Bytes, Error> {
+        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let params = format!(r#"["0x{hash}",{CALL_TRACER}]"#);
+        self.ask(self.question("debug_traceTransaction", &params).within(self.trace_timeout)).await
+    }
+
+    async fn ask(&self, question: Question) -> Result<Bytes, Error> {
+        let read = async |endpoint: Arc<Endpoint>| {
+            let result = question.put(&endpoint).await?;
+            if result[..] == *b"null" {
+                let said = "null, its EVM index has not got there".to_owned();
+                return Err(Error::NotYet { at: endpoint.site(&question.call), tip: None, said });
+            }
+            Ok(result)
+        };
+        self.pool.ask(&question.call, read).await
+    }
+
+    fn question(&self, method: &'static str, params: &str) -> Question {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        Question { id, call: Call::post(method, String::new(), body) }
+    }
+}
+
+/// A numbered call.
+struct Question {
+    id: u64,
+    call: Call,
+}
+
+impl Question {
+    fn about(self, height: u64) -> Self {
+        Self { call: self.call.about(height), ..self }
+    }
+
+    fn within(self, timeout: Duration) -> Self {
+        Self { call: self.call.within(timeout), ..self }
+    }
+
+    async fn put(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
+        match rpc::exchange(endpoint, &self.call, Some(self.id)).await? {
+            Opened::Result(result) => Ok(result),
+            Opened::Fault(fault) => Err(meaning(endpoint.site(&self.call), fault)),
+        }
+    }
+}
+
+/// A hex quantity in JSON: `"0x1a"`.
+fn quantity(json: &[u8]) -> Option<u64> {
+    let text: String = serde_json::from_slice(json).ok()?;
+    let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'))?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// A contract's fixed no (go-ethereum `internal/ethapi/errors.go`).
+const REVERTED: i64 = 3;
+
+/// The meaning of an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
+fn meaning(at: Box<Site>, fault: Fault) -> Error {
+    let Fault { code, said } = fault;
+    if said.contains("genesis is not traceable") {
+        return Error::Untraceable { at };
+    }
+    if said.contains("block #") && said.contains("not found") {
+        return Error::NotYet { at, tip: None, said };
+    }
+    if let Some(error) = crate::cosmos::state_is_missing(&at, &said) {
+        return error;
+    }
+    match code {
+        rpc::METHOD_MISSING => {
+            let debug = at.call.starts_with("debug_");
+            let advice = if debug { ADD_DEBUG } else { "is this the address of the EVM's JSON-RPC?" };
+            Error::MethodMissing { at, said, advice }
+        }
+        rpc::INVALID_PARAMS | rpc::INVALID_REQUEST | REVERTED => Error::Refused { at, code, said },
+        _ => Error::Faulty { at, code, said },
+    }
+}
+
+const ADD_DEBUG: &str = "debug namespace missing, add `debug` to json-rpc.apis in app.toml";

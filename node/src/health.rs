@@ -1,0 +1,121 @@
+//! What one URL's last answers say about asking it again.
+//!
+//! Holds: a URL that fails is asked last, for a time that grows with its failures and is capped; a pause
+//! that the server ordered is kept to, capped too; one good answer forgives everything.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::retry::Backoff;
+
+/// How a URL stands at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Ask it.
+    Ready,
+    /// Ask it only if the others have not helped.
+    Cooling,
+    /// The server ordered a pause: leave it alone for so long.
+    Barred(Duration),
+}
+
+/// The record of one URL.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    failures: u32,
+    cool_until: Option<Instant>,
+    barred_until: Option<Instant>,
+}
+
+/// So many failures in a row are put down to chance.
+const CHANCE: u32 = 2;
+
+/// Cool-downs after failures.
+const COOL: Backoff =
+    Backoff { initial: Duration::from_secs(1), max: Duration::from_secs(60), jitter_percent: 20 };
+
+/// The longest pause that a server can order.
+const LONGEST_BAR: Duration = Duration::from_secs(60);
+
+impl Health {
+    pub(crate) fn standing(&self, now: Instant) -> Standing {
+        if let Some(until) = self.barred_until.filter(|until| *until > now) {
+            return Standing::Barred(until - now);
+        }
+        if self.cool_until.is_some_and(|until| until > now) { Standing::Cooling } else { Standing::Ready }
+    }
+
+    /// It answered, be it with a no: the endpoint works.
+    pub(crate) fn answered(&mut self) {
+        *self = Self::default();
+    }
+
+    /// It failed.
+    pub(crate) fn failed(&mut self, now: Instant) {
+        self.failures = self.failures.saturating_add(1);
+        if let Some(steps) = self.failures.checked_sub(CHANCE + 1) {
+            self.cool_until = Some(now + COOL.delay(steps));
+        }
+    }
+
+    /// It wants to be left alone; returns for how long it will be.
+    pub(crate) fn barred(&mut self, now: Instant, pause: Duration) -> Duration {
+        let pause = pause.min(LONGEST_BAR);
+        self.barred_until = Some(now + pause);
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn the_third_failure_in_a_row_cools_an_endpoint_down() {
+        let (mut health, now) = (Health::default(), Instant::now());
+        health.failed(now);
+        health.failed(now);
+        assert_eq!(health.standing(now), Standing::Ready);
+        health.failed(now);
+        assert_eq!(health.standing(now), Standing::Cooling);
+        assert_eq!(health.standing(now + SECOND * 2), Standing::Ready);
+    }
+
+    #[test]
+    fn cool_downs_grow_and_stop_growing() {
+        let (mut health, now) = (Health::default(), Instant::now());
+        for _ in 0..5 {
+            health.failed(now);
+        }
+        assert_eq!(health.standing(now + SECOND * 3), Standing::Cooling);
+        for _ in 0..100 {
+            health.failed(now);
+        }
+        assert_eq!(health.standing(now + SECOND * 47), Standing::Cooling);
+        assert_eq!(health.standing(now + SECOND * 73), Standing::Ready);
+    }
+
+    #[test]
+    fn one_answer_forgives_all_failures() {
+        let (mut health, now) = (Health::default(), Instant::now());
+        for _ in 0..9 {
+            health.failed(now);
+        }
+        health.answered();
+        assert_eq!(health.standing(now), Standing::Ready);
+        health.failed(now);
+        assert_eq!(health.standing(now), Standing::Ready);
+    }
+
+    #[test]
+    fn an_ordered_pause_is_kept_to_but_not_for_ever() {
+        let (mut health, now) = (Health::default(), Instant::now());
+        assert_eq!(health.barred(now, SECOND * 5), SECOND * 5);
+        assert_eq!(health.standing(now + SECOND), Standing::Barred(SECOND * 4));
+        assert_eq!(health.standing(now + SECOND * 5), Standing::Ready);
+        assert_eq!(health.barred(now, SECOND * 86_400), LONGEST_BAR);
+    }
+}

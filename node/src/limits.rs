@@ -1,0 +1,37 @@
+//! The bounds of one service's clients.
+//!
+//! Holds: every wait, body and number of calls of this crate is bounded by a field here or by a constant
+//! beside its use; no field means "without limit".
+
+use std::time::Duration;
+
+/// What one service (CometBFT RPC, REST or JSON-RPC) may take. Each service has its own set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest wait for a TCP and TLS connection.
+    pub connect: Duration,
+    /// Longest wait for one whole answer of one URL, connection included.
+    pub timeout: Duration,
+    /// The same for traces, which a node computes by running a block again.
+    pub trace_timeout: Duration,
+    /// Largest body in bytes, counted after decompression and checked while reading.
+    pub body: usize,
+    /// Calls in flight over all URLs of the service. Further calls wait for their turn.
+    pub in_flight: usize,
+    /// Bytes of bodies being read at once over all URLs, by the size that answers had lately: a soft
+    /// bound (a body may turn out larger than foreseen), the hard one is `body` × `in_flight`.
+    pub bytes_in_flight: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            timeout: Duration::from_secs(30),
+            trace_timeout: Duration::from_secs(60),
+            body: 256 << 20,
+            in_flight: 64,
+            bytes_in_flight: 512 << 20,
+        }
+    }
+}

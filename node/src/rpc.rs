@@ -1,0 +1,181 @@
+//! The JSON-RPC envelope, as CometBFT and the EVM server use it.
+//!
+//! Holds: the `result` is a slice of the body, checked to be whole JSON and not copied; an answer has exactly
+//! one of `result` and `error`; `null` is a result, not an absence.
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::endpoint::{Call, Endpoint};
+use crate::error::{Error, excerpt};
+
+/// JSON-RPC 2.0 §5.1.
+pub(crate) const INVALID_REQUEST: i64 = -32600;
+/// JSON-RPC 2.0 §5.1.
+pub(crate) const METHOD_MISSING: i64 = -32601;
+/// JSON-RPC 2.0 §5.1.
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+
+/// A JSON-RPC error object.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) code: i64,
+    /// The message, with the data behind it if there is any.
+    pub(crate) said: String,
+}
+
+/// What a whole envelope holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// The text of `result`.
+    Result(Bytes),
+    Fault(Fault),
+}
+
+/// Why an envelope cannot be opened.
+#[derive(Debug, PartialEq, Eq)]
+enum Unopened {
+    /// It is no whole JSON text.
+    NotJson(String),
+    /// It is JSON and no envelope, or the one of another question.
+    NotThis(String),
+}
+
+/// Sends a call and opens what comes. Servers answer errors with HTTP 200 or 500: the envelope decides.
+pub(crate) async fn exchange(endpoint: &Endpoint, call: &Call, id: Option<u64>) -> Result<Opened, Error> {
+    let reply = endpoint.send(call).await?;
+    open(&reply.body, id).map_err(|unopened| match unopened {
+        Unopened::NotJson(reason) => reply.unreadable(endpoint.site(call), &reason),
+        Unopened::NotThis(reason) => Error::Malformed { at: endpoint.site(call), reason },
+    })
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<FaultText<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FaultText<'a> {
+    code: i64,
+    #[serde(default)]
+    message: String,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// `Option` alone would make an absence out of `null`.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Opens an envelope; `id` is the question's number where it must be echoed (CometBFT answers GET with −1).
+fn open(body: &Bytes, id: Option<u64>) -> Result<Opened, Unopened> {
+    let envelope: Envelope<'_> = serde_json::from_slice(body).map_err(|e| {
+        let not = if e.is_data() { Unopened::NotThis } else { Unopened::NotJson };
+        not(e.to_string())
+    })?;
+    if let Some(fault) = envelope.error {
+        return Ok(Opened::Fault(fault.into()));
+    }
+    let result =
+        envelope.result.ok_or_else(|| Unopened::NotThis("neither `result` nor `error`".to_owned()))?;
+    let echoed = envelope.id.map_or("nothing", RawValue::get);
+    if let Some(id) = id.filter(|id| id.to_string() != echoed) {
+        return Err(Unopened::NotThis(format!("id {}, not {id}", excerpt(echoed.as_bytes()))));
+    }
+    Ok(Opened::Result(body.slice_ref(result.get().as_bytes())))
+}
+
+impl From<FaultText<'_>> for Fault {
+    fn from(fault: FaultText<'_>) -> Self {
+        let data = fault.data.map(|data| match serde_json::from_str::<String>(data.get()) {
+            Ok(text) => text,
+            Err(_) => data.get().to_owned(),
+        });
+        let said = match data.filter(|data| !data.is_empty()) {
+            Some(data) => format!("{}: {data}", fault.message),
+            None => fault.message,
+        };
+        Self { code: fault.code, said }
+    }
+}
+
+/// The decimal number right after `marker` in a node's error text.
+pub(crate) fn number_after(text: &str, marker: &str) -> Option<u64> {
+    let (_, rest) = text.split_once(marker)?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(text: &'static str, id: Option<u64>) -> Result<Opened, Unopened> {
+        open(&Bytes::from_static(text.as_bytes()), id)
+    }
+
+    #[test]
+    fn the_result_is_a_slice_of_the_body() {
+        let body = Bytes::from_static(br#"{"jsonrpc":"2.0","id":-1,"result":{"a": [1,"}"]} }"#);
+        let Ok(Opened::Result(result)) = open(&body, None) else { panic!() };
+        assert_eq!(&result[..], br#"{"a": [1,"}"]}"#);
+        assert_eq!(result.as_ptr(), body[33 + 1..].as_ptr());
+    }
+
+    #[test]
+    fn null_is_a_result_and_an_absence_is_not() {
+        let null = opened(r#"{"id":3,"result":null}"#, Some(3));
+        assert_eq!(null, Ok(Opened::Result(Bytes::from_static(b"null"))));
+        assert!(matches!(opened(r#"{"id":3}"#, Some(3)), Err(Unopened::NotThis(_))));
+        let both = opened(r#"{"id":3,"result":null,"error":{"code":5,"message":"x"}}"#, Some(3));
+        assert_eq!(both, Ok(Opened::Fault(Fault { code: 5, said: "x".into() })));
+        assert!(matches!(opened(r#"{"id":3,"result":1,"error":null}"#, Some(3)), Ok(Opened::Result(_))));
+    }
+
+    #[test]
+    fn the_answer_to_another_question_is_refused() {
+        for text in [r#"{"id":4,"result":1}"#, r#"{"id":"3","result":1}"#, r#"{"result":1}"#] {
+            assert!(matches!(opened(text, Some(3)), Err(Unopened::NotThis(_))), "{text}");
+        }
+        assert!(opened(r#"{"id":3,"result":1}"#, Some(3)).is_ok());
+    }
+
+    #[test]
+    fn a_cut_envelope_and_a_page_are_no_json() {
+        for text in ["", r#"{"id":1,"result":{"a":"#, "<html></html>", r#"{"id":1,"result":1}{"#] {
+            assert!(matches!(opened(text, None), Err(Unopened::NotJson(_))), "{text}");
+        }
+        for text in ["[]", "3", r#"{"error":"x"}"#, r#"{"result":1,"result":2}"#] {
+            assert!(matches!(opened(text, None), Err(Unopened::NotThis(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fault_keeps_message_and_data() {
+        let fault =
+            opened(r#"{"error":{"code":-32603,"message":"Internal error","data":"gone \"5\""}}"#, None);
+        assert_eq!(
+            fault,
+            Ok(Opened::Fault(Fault { code: -32603, said: "Internal error: gone \"5\"".into() }))
+        );
+        let fault = opened(r#"{"error":{"code":3,"message":"reverted","data":{"a":1}}}"#, None);
+        assert_eq!(fault, Ok(Opened::Fault(Fault { code: 3, said: "reverted: {\"a\":1}".into() })));
+    }
+
+    #[test]
+    fn a_number_is_read_where_the_text_has_it() {
+        assert_eq!(number_after("lowest height is 90", "lowest height is "), Some(90));
+        assert_eq!(number_after("tip 12, more", "tip "), Some(12));
+        assert_eq!(number_after("tip x", "tip "), None);
+        assert_eq!(number_after("tip 99999999999999999999999", "tip "), None);
+        assert_eq!(number_after("", "tip "), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! The EVM server's answers and what they mean.
+
+use node::{Error, Evm, Kind};
+
+use crate::scripted::{Play, Server, json, limits, result};
+
+fn evm(server: &Server) -> Evm {
+    Evm::new(vec![server.url.clone()], limits()).unwrap()
+}
+
+fn fault(code: i64, message: &str) -> Play {
+    json(&format!(r#"{{"jsonrpc":"2.0","id":%ID%,"error":{{"code":{code},"message":"{message}"}}}}"#))
+}
+
+#[tokio::test]
+async fn a_null_for_a_block_is_a_wait_and_never_an_empty_block() {
+    let server = Server::always(result("null")).await;
+    let evm = evm(&server);
+    assert_eq!(evm.block_receipts(9).await.unwrap_err().kind(), Kind::NotYet);
+    assert_eq!(evm.trace_block(9).await.unwrap_err().kind(), Kind::NotYet);
+    assert_eq!(evm.trace_tx([7; 32]).await.unwrap_err().kind(), Kind::NotYet);
+    assert!(!evm.block_exists(9).await.unwrap());
+}
+
+#[tokio::test]
+async fn an_empty_list_is_handed_on_and_the_block_can_be_looked_for() {
+    let server = Server::in_turn(vec![result("[]"), result(r#"{"number":"0x9"}"#)]).await;
+    let evm = evm(&server);
+    assert_eq!(evm.block_receipts(9).await.unwrap(), "[]");
+    assert!(evm.block_exists(9).await.unwrap());
+}
+
+#[tokio::test]
+async fn questions_are_asked_by_explicit_hex_height_with_growing_ids() {
+    let server = Server::always(result(r#""0xe2""#)).await;
+    let evm = evm(&server);
+    assert_eq!(evm.block_number().await.unwrap(), 226);
+    evm.block_receipts(226).await.unwrap();
+    evm.block_exists(226).await.unwrap();
+    evm.trace_block(226).await.unwrap();
+    evm.trace_tx([0xab; 32]).await.unwrap();
+    let bodies: Vec<_> = server.asked().into_iter().map(|asked| asked.body).collect();
+    let hash = "ab".repeat(32);
+    assert_eq!(
+        bodies,
+        [
+            r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":2,"method":"eth_getBlockReceipts","params":["0xe2"]}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":3,"method":"eth_getBlockByNumber","params":["0xe2",false]}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":4,"method":"debug_traceBlockByNumber","params":["0xe2",{"tracer":"callTracer"}]}"#
+                .to_owned(),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":5,"method":"debug_traceTransaction","params":["0x{hash}",{{"tracer":"callTracer"}}]}}"#
+            ),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_missing_debug_namespace_is_permanent_and_says_what_to_set() {
+    let text = "the method debug_traceBlockByNumber does not exist/is not available";
+    let server = Server::always(fault(-32601, text)).await;
+    let error = evm(&server).trace_block(9).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Permanent);
+    assert!(error.to_string().contains("add `debug` to json-rpc.apis in app.toml"), "{error}");
+    let error = evm(&server).block_receipts(9).await.unwrap_err();
+    assert!(error.to_string().ends_with("is this the address of the EVM's JSON-RPC?"), "{error}");
+}
+
+#[tokio::test]
+async fn every_error_has_its_meaning() {
+    let table = [
+        (-32000, "block #9 not found", Kind::NotYet),
+        (-32603, "block #9 not found", Kind::NotYet),
+        (
+            -32603,
+            "failed to load state at height 8; version does not exist (latest height: 100)",
+            Kind::Permanent,
+        ),
+        (-32603, "internal error", Kind::Transient),
+        (-32000, "some other failure", Kind::Transient),
+        (-32005, "limit exceeded", Kind::Transient),
+        (4, "timeout", Kind::Transient),
+        (5, "not ready", Kind::Transient),
+        (3, "execution reverted", Kind::Permanent),
+        (-32602, "invalid argument 0: hex number > 64 bits", Kind::Permanent),
+    ];
+    for (code, message, kind) in table {
+        let server = Server::always(fault(code, message)).await;
+        let error = evm(&server).trace_block(9).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        let place = format!("json-rpc {}, debug_traceBlockByNumber at height 9: ", server.url.host());
+        assert!(error.to_string().starts_with(&place), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_block_has_no_trace_and_that_is_no_pruning() {
+    let server = Server::always(fault(-32000, "genesis is not traceable")).await;
+    let error = evm(&server).trace_block(1).await.unwrap_err();
+    assert!(matches!(error, Error::Untraceable { .. }), "{error:?}");
+    assert_eq!(error.kind(), Kind::Permanent);
+}
+
+#[tokio::test]
+async fn pruned_state_is_told_apart() {
+    let server =
+        Server::always(fault(-32603, "failed to load state at height 8; x (latest height: 100)")).await;
+    let error = evm(&server).trace_block(9).await.unwrap_err();
+    assert!(matches!(error, Error::Pruned { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn the_answer_to_another_question_is_a_failure() {
+    let server = Server::always(json(r#"{"jsonrpc":"2.0","id":4711,"result":[]}"#)).await;
+    let error = evm(&server).block_receipts(9).await.unwrap_err();
+    assert!(matches!(&error, Error::Malformed { reason, .. } if reason == "id 4711, not 1"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_block_number_that_is_none_is_a_failure() {
+    for text in ["null", "226", r#""226""#, r#""0x""#, r#""0x+1""#, r#""0x10000000000000000""#, "[]"] {
+        let server = Server::always(result(text)).await;
+        let error = evm(&server).block_number().await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Transient, "{text}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn receipts_that_come_late_are_asked_for_until_they_are_there() {
+    let server = Server::in_turn(vec![
+        result("null"),
+        result("null"),
+        fault(-32603, "busy"),
+        result(r#"[{"status":"0x1"}]"#),
+    ])
+    .await;
+    let evm = evm(&server);
+    let fast = node::retry::Backoff { initial: std::time::Duration::from_millis(1), ..Default::default() };
+    let receipts = node::retry::until(fast, "receipts of block 9", || evm.block_receipts(9)).await.unwrap();
+    assert_eq!((&receipts[..], server.count()), (&br#"[{"status":"0x1"}]"#[..], 4));
+}

@@ -1,0 +1,257 @@
+//! Rotation, health, limits: what holds for every service.
+
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use node::{Comet, Error, Kind, Limits, Rest, Url};
+use tokio::sync::Barrier;
+
+use crate::scripted::{Play, Server, fault, json, limits, nowhere, result};
+
+const FUTURE: &str = r#"{"jsonrpc":"2.0","id":-1,"error":{"code":-32603,"message":"Internal error","data":"height 50 must be less than or equal to the current blockchain height %TIP%"}}"#;
+const PRUNED: &str = r#"{"jsonrpc":"2.0","id":-1,"error":{"code":-32603,"message":"Internal error","data":"height 50 is not available, lowest height is 90"}}"#;
+
+fn future(tip: u64) -> Play {
+    fault(500, &FUTURE.replace("%TIP%", &tip.to_string()))
+}
+
+fn page() -> Play {
+    Play::Answer(502, "content-type: text/html\r\n", b"<html><h1>502 Bad Gateway</h1></html>".into())
+}
+
+fn block() -> String {
+    format!(
+        r#"{{"block_id":{{"hash":"AB"}},"block":{{"header":{{"height":"50"}},"pad":"{}"}}}}"#,
+        "x".repeat(900)
+    )
+}
+
+fn comet(urls: impl IntoIterator<Item = Url>) -> Comet {
+    Comet::new(urls.into_iter().collect(), limits()).unwrap()
+}
+
+fn rest(server: &Server, limits: Limits) -> Rest {
+    Rest::new(vec![server.url.clone()], limits).unwrap()
+}
+
+/// Everything that is no answer and may pass.
+fn faults() -> Vec<(&'static str, Play)> {
+    vec![
+        ("429", Play::Answer(429, "", b"slow down".into())),
+        ("503", Play::Answer(503, "", Vec::new())),
+        ("an error page", page()),
+        ("a page with 200", Play::Answer(200, "", b"<!doctype html>".into())),
+        ("nothing", Play::Answer(200, "", Vec::new())),
+        ("half an envelope", json(r#"{"jsonrpc":"2.0","id":-1,"result":{"block":"#)),
+        ("JSON of another shape", json(r#"{"hello":"world"}"#)),
+        ("a list", json("[]")),
+        ("a null block", result(r#"{"block_id":{"hash":""},"block":null}"#)),
+        ("a cut body", Play::Cut(100, br#"{"jsonrpc":"2.0","id":-1,"result":{}}"#.into())),
+        ("a closed connection", Play::Close),
+        ("a redirect", Play::Answer(301, "location: https://other.example/\r\n", Vec::new())),
+        ("broken gzip", Play::Answer(200, "content-encoding: gzip\r\n", b"{}".into())),
+        ("an unknown encoding", Play::Answer(200, "content-encoding: br\r\n", b"{}".into())),
+        (
+            "a node's failure",
+            fault(500, r#"{"id":-1,"error":{"code":-32603,"message":"Internal error","data":"no"}}"#),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn each_fault_alone_is_transient_and_names_host_call_and_height() {
+    for (name, play) in faults() {
+        let server = Server::always(play).await;
+        let error = comet([server.url.clone()]).block(50).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Transient, "{name}: {error}");
+        let place = format!("comet {}, block at height 50: ", server.url.host());
+        assert!(error.to_string().starts_with(&place), "{name}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn each_fault_leads_to_the_next_address() {
+    for (name, play) in faults() {
+        let (bad, good) = (Server::always(play).await, Server::always(result(&block())).await);
+        let comet = comet([bad.url.clone(), good.url.clone()]);
+        assert_eq!(comet.block(50).await.unwrap(), block(), "{name}");
+        assert_eq!(good.count(), 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_where_nobody_listens_is_passed_over_and_named_when_alone() {
+    let good = Server::always(result(&block())).await;
+    assert_eq!(comet([nowhere().await, good.url]).block(50).await.unwrap(), block());
+    let error = comet([nowhere().await]).block(50).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+    assert!(error.to_string().contains("refused"), "{error}");
+}
+
+#[tokio::test]
+async fn questions_go_round_all_addresses() {
+    let servers = [Server::always(result(&block())).await, Server::always(result(&block())).await];
+    let comet = comet(servers.iter().map(|server| server.url.clone()));
+    for _ in 0..6 {
+        comet.block(50).await.unwrap();
+    }
+    assert_eq!(servers.map(|server| server.count()), [3, 3]);
+}
+
+#[tokio::test]
+async fn a_wait_outranks_a_failure_and_a_failure_outranks_a_no() {
+    let (wait, bad, no) = (future(49), page(), fault(500, PRUNED));
+    let table = [
+        (vec![no.clone(), bad.clone(), wait.clone()], Kind::NotYet),
+        (vec![wait.clone(), no.clone()], Kind::NotYet),
+        (vec![no.clone(), bad.clone()], Kind::Transient),
+        (vec![bad, no.clone()], Kind::Transient),
+        (vec![no.clone(), no], Kind::Permanent),
+    ];
+    for (plays, kind) in table {
+        let mut servers = Vec::new();
+        for play in plays {
+            servers.push(Server::always(play).await);
+        }
+        let error = comet(servers.iter().map(|s| s.url.clone())).block(50).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(servers.iter().all(|server| server.count() == 1), "each is asked once");
+    }
+}
+
+#[tokio::test]
+async fn of_several_waits_the_highest_tip_is_told() {
+    let servers = [
+        Server::always(future(47)).await,
+        Server::always(future(49)).await,
+        Server::always(future(48)).await,
+    ];
+    let error = comet(servers.map(|server| server.url)).block(50).await.unwrap_err();
+    assert_eq!(error.tip(), Some(49));
+}
+
+#[tokio::test]
+async fn an_ordered_pause_is_kept_to() {
+    let busy = || Play::Answer(429, "retry-after: 30\r\n", b"slow down".into());
+    let server = Server::always(busy()).await;
+    let alone = comet([server.url.clone()]);
+    let first = alone.block(50).await.unwrap_err();
+    assert_eq!(first.pause(), Some(Duration::from_secs(30)));
+    let second = alone.block(50).await.unwrap_err();
+    assert!(matches!(second, Error::Resting { left, .. } if left <= Duration::from_secs(30)), "{second}");
+    assert_eq!((second.kind(), server.count()), (Kind::Transient, 1));
+
+    let (server, other) = (Server::always(busy()).await, Server::always(result(&block())).await);
+    let both = comet([server.url.clone(), other.url.clone()]);
+    for _ in 0..6 {
+        both.block(50).await.unwrap();
+    }
+    assert_eq!((server.count(), other.count()), (1, 6));
+}
+
+#[tokio::test]
+async fn a_no_from_those_who_may_be_asked_is_not_final_while_another_rests() {
+    let busy = Server::always(Play::Answer(503, "retry-after: 30\r\n", Vec::new())).await;
+    let no = Server::always(fault(500, PRUNED)).await;
+    let comet = comet([busy.url.clone(), no.url.clone()]);
+    for _ in 0..2 {
+        assert_eq!(comet.block(50).await.unwrap_err().kind(), Kind::Transient);
+    }
+    assert_eq!(busy.count(), 1);
+}
+
+#[tokio::test]
+async fn an_address_that_keeps_failing_is_asked_last_but_still_asked() {
+    let bad = Server::in_turn(vec![page(), page(), page(), result(&block())]).await;
+    let good = Server::play(|number, _| if number < 10 { result(&block()) } else { page() }).await;
+    let comet = comet([bad.url.clone(), good.url.clone()]);
+    for _ in 0..10 {
+        comet.block(50).await.unwrap();
+    }
+    assert_eq!((bad.count(), good.count()), (3, 10), "three failures cool it down");
+    assert_eq!(comet.block(50).await.unwrap(), block(), "the cooled-down one helps when the other fails");
+    assert_eq!((bad.count(), good.count()), (4, 11));
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_with_and_without_a_length_and_when_packed() {
+    let text = |length: usize| format!("\"{}\"", "x".repeat(length - 2)).into_bytes();
+    let limits = Limits { body: 5_000, ..limits() };
+    for plain in [5_000, 5_001] {
+        for (name, play) in [
+            ("announced", Play::Answer(200, "", text(plain))),
+            ("chunked", Play::Chunked(text(plain))),
+            ("packed", Play::Answer(200, "content-encoding: gzip\r\n", gzip(&text(plain)))),
+        ] {
+            let server = Server::always(play).await;
+            let outcome = rest(&server, limits).get("/x", None).await;
+            match outcome {
+                Ok(body) => assert_eq!((plain, body.len()), (5_000, 5_000), "{name}"),
+                Err(error) => {
+                    assert!(matches!(error, Error::TooLarge { limit: 5_000, .. }), "{name}: {error}");
+                    assert_eq!(plain, 5_001, "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn large_bodies_come_whole_by_length_and_in_chunks() {
+    let text = format!("[{}]", "123456789,".repeat(400_000) + "0");
+    for play in [json(&text), Play::Chunked(text.clone().into())] {
+        let server = Server::always(play).await;
+        assert_eq!(rest(&server, limits()).get("/x", None).await.unwrap(), text);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_given_up_after_the_time_limit() {
+    let (silent, good) = (Server::always(Play::Hang).await, Server::always(result(&block())).await);
+    let limits = Limits { timeout: Duration::from_millis(300), ..limits() };
+    let comet = Comet::new(vec![silent.url.clone(), good.url], limits).unwrap();
+    assert_eq!(comet.block(50).await.unwrap(), block());
+    let error = Comet::new(vec![silent.url], limits).unwrap().block(50).await.unwrap_err();
+    assert!(matches!(error, Error::TimedOut { after, .. } if after == limits.timeout), "{error}");
+}
+
+#[tokio::test]
+async fn no_more_questions_are_in_flight_than_allowed() {
+    let server = Server::always(Play::Together(Arc::new(Barrier::new(2)))).await;
+    let rest = Arc::new(rest(&server, Limits { in_flight: 2, ..limits() }));
+    let asking = |_| {
+        let rest = Arc::clone(&rest);
+        tokio::spawn(async move { rest.get("/x", None).await })
+    };
+    let calls: Vec<_> = (0..20).map(asking).collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap(), "{}");
+    }
+    assert_eq!((server.count(), server.most_at_once()), (20, 2));
+}
+
+#[tokio::test]
+async fn connections_are_kept_and_answers_from_this_machine_are_not_packed() {
+    let server = Server::always(json("{}")).await;
+    let rest = rest(&server, limits());
+    rest.get("/x", None).await.unwrap();
+    assert!(!server.asked()[0].headers.contains("accept-encoding"));
+    assert!(!server.asked()[0].headers.contains("connection: close"));
+}
+
+#[tokio::test]
+async fn credentials_are_sent_and_stay_out_of_messages() {
+    let server = Server::always(page()).await;
+    let url = format!("http://me:hunter2@{}/key-hunter2", server.url.host()).parse().unwrap();
+    let error = Comet::new(vec![url], limits()).unwrap().block(50).await.unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+    assert_eq!(server.asked()[0].line, "GET /key-hunter2/block?height=50");
+    assert!(server.asked()[0].headers.contains("authorization: basic "));
+}
+
+fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    flate2::read::GzEncoder::new(plain, flate2::Compression::default()).read_to_end(&mut packed).unwrap();
+    packed
+}
