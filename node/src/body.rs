@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn gzip_is_unpacked_up_to_the_limit_and_not_a_byte_further() {
-        let packed = gzip(&[b'a'; 1_000_000]);
+        let packed = gzip(&vec![b'a'; 1_000_000]);
         assert!(packed.len() < 10_000);
         assert_eq!(gunzip(&packed, 1_000_000).unwrap().len(), 1_000_000);
         assert_eq!(gunzip(&packed, 999_999), Err(Broken::TooLarge));

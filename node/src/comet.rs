@@ -212,7 +212,7 @@ fn parsed<'a, T: Deserialize<'a>>(endpoint: &Endpoint, call: &Call, result: &'a 
 
 /// The meaning of a CometBFT error by its text (`rpc/core/env.go`, `state/store.go` of CometBFT 0.38); the
 /// code is −32603 for all of them.
-fn meaning(at: Box<Site>, fault: Fault) -> Error {
+fn meaning(at: Site, fault: Fault) -> Error {
     let Fault { code, said } = fault;
     let has = |text: &str| said.contains(text);
     if has("must be less than or equal to the current blockchain height") {

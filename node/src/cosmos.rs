@@ -170,7 +170,7 @@ const PASSING_TEXTS: [&str; 7] = [
 
 /// The meaning of a gRPC status. Code 2 is used for everything that has no code of its own, a contract's
 /// fixed no before all (indexing.md §8.4): it is permanent unless its text is that of a broken connection.
-pub(crate) fn meaning(at: Box<Site>, fault: Fault) -> Error {
+pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
     let Fault { code, message: said } = fault;
     if said.contains("invalid height") {
         return Error::NotYet { at, tip: None, said };
@@ -195,7 +195,7 @@ pub(crate) fn meaning(at: Box<Site>, fault: Fault) -> Error {
 pub(crate) fn state_is_missing(at: &Site, said: &str) -> Option<Error> {
     const MARK: &str = "failed to load state at height ";
     let wanted = said.contains(MARK).then(|| number_after(said, MARK))?;
-    let (at, latest) = (Box::new(at.clone()), number_after(said, "latest height: "));
+    let (at, latest) = (at.clone(), number_after(said, "latest height: "));
     Some(match (wanted, latest) {
         (Some(wanted), Some(tip)) if tip < wanted => {
             Error::NotYet { at, tip: Some(tip), said: said.to_owned() }

@@ -90,9 +90,9 @@ impl Endpoint {
     }
 
     /// The place that an error about this call names.
-    pub(crate) fn site(&self, call: &Call) -> Box<Site> {
+    pub(crate) fn site(&self, call: &Call) -> Site {
         let (service, host) = (self.service, Arc::clone(self.url.host()));
-        Box::new(Site { service, host, call: excerpt(call.name.as_bytes()), height: call.height })
+        Site { service, host, call: excerpt(call.name.as_bytes()).into(), height: call.height }
     }
 
     /// Sends the question and waits for the whole answer. An order to pause and a redirect are errors; any
@@ -151,13 +151,13 @@ impl Endpoint {
 
 impl Reply {
     /// An answer that is no JSON where JSON was due.
-    pub(crate) fn unreadable(&self, at: Box<Site>, reason: &str) -> Error {
+    pub(crate) fn unreadable(&self, at: Site, reason: &str) -> Error {
         let (status, said) = (self.status.as_u16(), excerpt(&self.body));
         Error::Unreadable { at, status, reason: reason.to_owned(), said }
     }
 
     /// The body, if it is one whole JSON text: a page, a cut body or an empty one is an error.
-    pub(crate) fn json(self, at: impl FnOnce() -> Box<Site>) -> Result<Bytes, Error> {
+    pub(crate) fn json(self, at: impl FnOnce() -> Site) -> Result<Bytes, Error> {
         match serde_json::from_slice::<&RawValue>(&self.body) {
             Ok(_) => Ok(self.body),
             Err(e) => Err(self.unreadable(at(), &e.to_string())),

@@ -27,7 +27,7 @@ pub struct Site {
     /// Host and port of the address.
     pub host: Arc<str>,
     /// Method or path of the call.
-    pub call: String,
+    pub call: Box<str>,
     /// The height that was asked for, if the call has one.
     pub height: Option<u64>,
 }
@@ -47,7 +47,7 @@ pub enum Error {
     #[error("{at}: the node has not got that far{}: {said}", Tip(*tip))]
     NotYet {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// The endpoint's own tip, if it named one.
         tip: Option<u64>,
         /// Its words.
@@ -57,7 +57,7 @@ pub enum Error {
     #[error("{at}: cannot connect ({reason}); is the node running and the address right?")]
     Unreachable {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// The system's words.
         reason: String,
     },
@@ -65,7 +65,7 @@ pub enum Error {
     #[error("{at}: no answer within {after:?}; the node is overloaded or the timeout too short")]
     TimedOut {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// The limit that ran out.
         after: Duration,
     },
@@ -73,7 +73,7 @@ pub enum Error {
     #[error("{at}: the answer broke off after {got} bytes ({reason})")]
     Cut {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// Bytes of the body that had come.
         got: usize,
         /// The client library's words.
@@ -83,7 +83,7 @@ pub enum Error {
     #[error("{at}: HTTP {status}, the server asks for a pause{}", Pause(*retry_after))]
     Busy {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// 429 or 503.
         status: u16,
         /// How long it asked to be left alone, capped.
@@ -93,7 +93,7 @@ pub enum Error {
     #[error("{at}: not asked, the server ordered a pause that lasts {left:?} more")]
     Resting {
         /// Who would have been asked for what.
-        at: Box<Site>,
+        at: Site,
         /// Until the first of them may be asked again.
         left: Duration,
     },
@@ -101,7 +101,7 @@ pub enum Error {
     #[error("{at}: HTTP {status} and no JSON ({reason}); is this the right service? It begins: {said}")]
     Unreadable {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// HTTP status.
         status: u16,
         /// What is wrong with it.
@@ -113,7 +113,7 @@ pub enum Error {
     #[error("{at}: the answer has not the shape of this call ({reason}); is this the right service?")]
     Malformed {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// What is missing or wrong.
         reason: String,
     },
@@ -121,7 +121,7 @@ pub enum Error {
     #[error("{at}: HTTP {status}, redirected to {to}; write the final address into the configuration")]
     Redirected {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// HTTP status.
         status: u16,
         /// Scheme and host of the new address.
@@ -131,7 +131,7 @@ pub enum Error {
     #[error("{at}: the node failed with code {code}: {said}")]
     Faulty {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// JSON-RPC or gRPC code.
         code: i64,
         /// The node's words.
@@ -141,7 +141,7 @@ pub enum Error {
     #[error("{at}: pruned{}; use an archive node or start at a height that the node has: {said}", Lowest(*lowest))]
     Pruned {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// The lowest height that it has, if it named one.
         lowest: Option<u64>,
         /// The node's words.
@@ -151,7 +151,7 @@ pub enum Error {
     #[error("{at}: the results are gone although the tip is {tip}; use a node that keeps block results")]
     ResultsMissing {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// The endpoint's tip.
         tip: u64,
     },
@@ -162,13 +162,13 @@ pub enum Error {
     )]
     ResultsDiscarded {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
     },
     /// The node cannot read its own store.
     #[error("{at}: the node's store is damaged, restore it or use another node: {said}")]
     Corrupt {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// The node's words.
         said: String,
     },
@@ -176,7 +176,7 @@ pub enum Error {
     #[error("{at}: not served here: {said}; {advice}")]
     MethodMissing {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// The node's words.
         said: String,
         /// What to change.
@@ -186,13 +186,13 @@ pub enum Error {
     #[error("{at}: the first block cannot be traced; begin at height 2")]
     Untraceable {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
     },
     /// The endpoint belongs to another chain.
     #[error("{at}: this is chain `{got}`, not `{want}`; correct the address or the chain id")]
     WrongChain {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// The configured chain.
         want: String,
         /// The endpoint's chain.
@@ -202,7 +202,7 @@ pub enum Error {
     #[error("{at}: refused with code {code}: {said}")]
     Refused {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// JSON-RPC, gRPC or ABCI code.
         code: i64,
         /// The node's words.
@@ -212,7 +212,7 @@ pub enum Error {
     #[error("{at}: the answer is larger than {limit} bytes; raise the body limit")]
     TooLarge {
         /// Who was asked for what.
-        at: Box<Site>,
+        at: Site,
         /// The limit in bytes.
         limit: usize,
     },
@@ -220,7 +220,7 @@ pub enum Error {
     #[error("{at}: cannot be asked: {reason}")]
     Unaskable {
         /// Who would have been asked for what.
-        at: Box<Site>,
+        at: Site,
         /// What is wrong with it.
         reason: String,
     },
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn a_message_names_place_height_finding_and_remedy() {
         let at = Site { service: "comet", host: "n:26657".into(), call: "block".into(), height: Some(5) };
-        let error = Error::Pruned { at: Box::new(at), lowest: Some(90), said: "gone".into() };
+        let error = Error::Pruned { at, lowest: Some(90), said: "gone".into() };
         assert_eq!(
             error.to_string(),
             "comet n:26657, block at height 5: pruned, the lowest height there is 90; use an archive node or \

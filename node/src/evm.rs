@@ -74,8 +74,7 @@ impl Evm {
 
     /// The call trace of one transaction by its EVM hash: the JSON object of its outermost frame.
     pub async fn trace_tx(&self, hash: [u8; 32]) -> Result<Bytes, Error> {
-        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        let params = format!(r#"["0x{hash}",{CALL_TRACER}]"#);
+        let params = format!(r#"["0x{}",{CALL_TRACER}]"#, hex::encode(hash));
         self.ask(self.question("debug_traceTransaction", &params).within(self.trace_timeout)).await
     }
 
@@ -132,7 +131,7 @@ fn quantity(json: &[u8]) -> Option<u64> {
 const REVERTED: i64 = 3;
 
 /// The meaning of an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
-fn meaning(at: Box<Site>, fault: Fault) -> Error {
+fn meaning(at: Site, fault: Fault) -> Error {
     let Fault { code, said } = fault;
     if said.contains("genesis is not traceable") {
         return Error::Untraceable { at };

@@ -73,8 +73,8 @@ impl Grpc {
     }
 }
 
-fn site(host: &Arc<str>) -> Box<Site> {
-    Box::new(Site { service: "grpc", host: Arc::clone(host), call: PATH.to_owned(), height: None })
+fn site(host: &Arc<str>) -> Site {
+    Site { service: "grpc", host: Arc::clone(host), call: PATH.into(), height: None }
 }
 
 fn endpoint(url: &Url) -> Result<tonic::transport::Endpoint, SetupError> {

@@ -33,10 +33,10 @@ const CHANCE: u32 = 2;
 
 /// Cool-downs after failures.
 const COOL: Backoff =
-    Backoff { initial: Duration::from_secs(1), max: Duration::from_secs(60), jitter_percent: 20 };
+    Backoff { initial: Duration::from_secs(1), max: Duration::from_mins(1), jitter_percent: 20 };
 
 /// The longest pause that a server can order.
-const LONGEST_BAR: Duration = Duration::from_secs(60);
+const LONGEST_BAR: Duration = Duration::from_mins(1);
 
 impl Health {
     pub(crate) fn standing(&self, now: Instant) -> Standing {

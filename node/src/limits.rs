@@ -28,7 +28,7 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(5),
             timeout: Duration::from_secs(30),
-            trace_timeout: Duration::from_secs(60),
+            trace_timeout: Duration::from_mins(1),
             body: 256 << 20,
             in_flight: 64,
             bytes_in_flight: 512 << 20,

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::SetupError;
 use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Site};
 use crate::gate::Gate;
 use crate::health::{Health, Standing};
 use crate::limits::Limits;
@@ -79,7 +79,7 @@ impl Pool {
             (Some(error), Some(resting)) => better(Some(error), resting),
             (Some(error), None) | (None, Some(error)) => error,
             // A pool has at least one member, and every member is in one of the three lists.
-            (None, None) => Error::Unaskable { at: Box::default(), reason: "no address".to_owned() },
+            (None, None) => Error::Unaskable { at: Site::default(), reason: "no address".to_owned() },
         })
     }
 

@@ -129,9 +129,11 @@ impl Trouble {
 
     fn report(&mut self, what: &str, error: &Error) {
         let Some(lasted) = self.due(error.kind(), Instant::now()) else { return };
-        match error.kind() {
-            Kind::NotYet => info!("{what}: waiting for {} s: {error}", lasted.as_secs()),
-            _ => warn!("{what}: failing for {} s, asking again until it works: {error}", lasted.as_secs()),
+        let seconds = lasted.as_secs();
+        if error.kind() == Kind::NotYet {
+            info!("{what}: waiting for {seconds} s: {error}");
+        } else {
+            warn!("{what}: failing for {seconds} s, asking again until it works: {error}");
         }
     }
 
@@ -152,8 +154,8 @@ mod tests {
     const FAST: Backoff =
         Backoff { initial: Duration::from_micros(1), max: Duration::from_micros(4), jitter_percent: 0 };
 
-    fn at() -> Box<Site> {
-        Box::new(Site { service: "comet", host: "n".into(), call: "block".into(), height: Some(7) })
+    fn at() -> Site {
+        Site { service: "comet", host: "n".into(), call: "block".into(), height: Some(7) }
     }
 
     fn failure() -> Error {

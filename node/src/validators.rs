@@ -96,7 +96,7 @@ impl Rest {
                 }
             }
         }
-        let at = Box::new(Site { service: "rest", call: path, ..Site::default() });
+        let at = Site { service: "rest", host: "any address".into(), call: module.into(), height: None };
         Err(Error::Malformed { at, reason: format!("more than {MOST_PAGES} pages of validators") })
     }
 }

@@ -27,6 +27,12 @@ async fn every_code_and_text_has_its_meaning() {
         (
             500,
             2,
+            "failed to load state at height 100; version does not exist (latest height: 100)",
+            Kind::Permanent,
+        ),
+        (
+            500,
+            2,
             "failed to load state at height 101; version does not exist (latest height: 100)",
             Kind::NotYet,
         ),

@@ -31,7 +31,7 @@ struct Line {
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct Recorded {
     height: u64,
     block: Box<RawValue>,
     block_results: Box<RawValue>,
@@ -122,7 +122,7 @@ async fn every_chain_hands_out_its_descriptors_by_rpc() {
 
 #[tokio::test]
 async fn every_recorded_block_comes_through_byte_for_byte() {
-    let blocks: Arc<Vec<Block>> = Arc::new(lines("evm-scenario", "blocks.ndjson.zst"));
+    let blocks: Arc<Vec<Recorded>> = Arc::new(lines("evm-scenario", "blocks.ndjson.zst"));
     let shared = Arc::clone(&blocks);
     let server = Server::play(move |_, asked| {
         let find = |height: u64| shared.iter().find(|block| block.height == height).unwrap();

@@ -3,6 +3,7 @@
 //! Holds: it speaks over a real socket, so that cut bodies, wrong lengths and dead ends are real ones; it keeps
 //! what it was asked, in order.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use node::{Limits, Url};
@@ -44,11 +45,14 @@ pub(crate) struct Server {
     state: Arc<State>,
 }
 
+type Script = dyn Fn(usize, &Asked) -> Play + Send + Sync;
+
 struct State {
-    script: Box<dyn Fn(usize, &Asked) -> Play + Send + Sync>,
+    script: Box<Script>,
     asked: Mutex<Vec<Asked>>,
     /// Requests without an answer now, and the most there have been.
     open: Mutex<(usize, usize)>,
+    connections: AtomicUsize,
 }
 
 impl Server {
@@ -56,11 +60,16 @@ impl Server {
     pub(crate) async fn play(script: impl Fn(usize, &Asked) -> Play + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
-        let state = State { script: Box::new(script), asked: Mutex::default(), open: Mutex::default() };
-        let state = Arc::new(state);
+        let state = Arc::new(State {
+            script: Box::new(script),
+            asked: Mutex::default(),
+            open: Mutex::default(),
+            connections: AtomicUsize::new(0),
+        });
         let shared = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
+                shared.connections.fetch_add(1, Ordering::Relaxed);
                 tokio::spawn(serve(socket, Arc::clone(&shared)));
             }
         });
@@ -85,6 +94,11 @@ impl Server {
     /// How many requests there have been.
     pub(crate) fn count(&self) -> usize {
         self.state.asked.lock().unwrap().len()
+    }
+
+    /// How many connections there have been.
+    pub(crate) fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::Relaxed)
     }
 
     /// The most requests that waited at once.
