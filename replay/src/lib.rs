@@ -1,1 +1,45 @@
-//! replay
+//! A node played from a recording, and the recorder that makes one from a live node.
+//!
+//! Must hold: what a replay node says was said by a real node, or follows exactly from what it said; a question that
+//! nobody recorded is answered by a loud error and counted.
+//!
+//! | module | one job |
+//! |---|---|
+//! | [`recording`] | the files: read into memory as raw text, and written |
+//! | [`answers`] | request in, answer out: a pure function, no socket involved |
+//! | [`tally`] | what was asked, and what was missing |
+//! | [`fault`] | what goes wrong, how often, and for which requests |
+//! | [`server`] | the three servers, the height that is shown |
+//! | [`record`] | asks a live node everything and writes the files |
+//!
+//! ```no_run
+//! # async fn play() -> Result<(), replay::Error> {
+//! use std::sync::Arc;
+//! use replay::{Addresses, Options, Recording, ReplayNode};
+//!
+//! let recording = Arc::new(Recording::open("recordings/evm-scenario".as_ref())?);
+//! let options = Options { up_to: Some(100), ..Options::default() };
+//! let node = ReplayNode::start(recording, Addresses::default(), options).await?;
+//! // … an indexer follows node.comet_url(), node.rest_url(), node.json_rpc_url() …
+//! node.show(101)?;
+//! assert_eq!(node.missing().count, 0);
+//! node.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+
+pub mod answers;
+pub mod fault;
+pub mod record;
+pub mod recording;
+pub mod server;
+pub mod tally;
+
+pub use error::Error;
+pub use fault::Fault;
+pub use record::{RecordOptions, record};
+pub use recording::Recording;
+pub use server::{Addresses, Options, ReplayNode};
+pub use tally::{Call, Missing};

@@ -1,0 +1,272 @@
+//! `CometBFT` RPC: `GET /method?param=…` and JSON-RPC `POST`, single and batch.
+//!
+//! As `CometBFT` 0.38 does it: a `GET` carries id -1 and answers errors with HTTP 500; a `POST` answers errors with
+//! HTTP 200. The texts of height errors are the node's (`rpc/core/env.go`, `state/store.go`), because clients match them.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::envelope::{self, Calls, Reply};
+use super::{Answer, View};
+use crate::recording::{Height, Outcome, cometbft_path, items};
+use crate::tally::Call;
+
+type Params = BTreeMap<String, String>;
+
+pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
+    match *request.method() {
+        Method::GET => {
+            let path = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+            let reply = match cometbft_path(path) {
+                Some((method, params)) => reply(view, method, &params),
+                None => invalid_params(&format!("{path} is not UTF-8")),
+            };
+            let failed = matches!(reply, Reply::Error(_));
+            Answer::new(
+                if failed { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK },
+                reply.body(b"-1"),
+            )
+        }
+        Method::POST => match Calls::parse(request.body()) {
+            Ok(calls) => {
+                let body = calls.answer(|call| match posted_params(call) {
+                    Ok(params) => reply(view, &call.method, &params),
+                    Err(message) => invalid_params(&message),
+                });
+                Answer::new(StatusCode::OK, body)
+            }
+            Err(error) => Answer::new(StatusCode::INTERNAL_SERVER_ERROR, error.body(b"-1")),
+        },
+        _ => Answer::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new()),
+    }
+}
+
+fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
+    let (call, outcome) = match method {
+        "status" => (Call::Status, status(view)),
+        "block" => (Call::Block, height(view, params).map(|h| Reply::Result(h.block.clone()))),
+        "block_results" => (Call::BlockResults, block_results(view, params)),
+        "abci_query" => (Call::AbciQuery, recorded(view, method, params)),
+        "abci_info" => (Call::CometOther, abci_info(view)),
+        "validators" => (Call::CometOther, validators(view, params)),
+        "health" => (Call::CometOther, Ok(Reply::text("{}"))),
+        "tx" => (Call::CometTx, tx(view, params)),
+        _ => (Call::CometOther, recorded(view, method, params)),
+    };
+    view.tally.count(call);
+    outcome.unwrap_or_else(|error| error)
+}
+
+/// The height asked for, or the error that a node answers when it has no such height.
+fn height<'a>(view: View<'a>, params: &Params) -> Result<&'a Height, Reply> {
+    let (first, shown) = (view.recording.first(), view.shown);
+    let wanted = match params.get("height").map(String::as_str) {
+        None | Some("") => i128::from(shown),
+        Some(text) => text.parse::<i64>().map(i128::from).map_err(|e| {
+            invalid_params(&format!("error converting http params to arguments: height {text:?}: {e}"))
+        })?,
+    };
+    let text = if wanted <= 0 {
+        format!("height must be greater than 0, but got {wanted}")
+    } else if wanted > i128::from(shown) {
+        format!("height {wanted} must be less than or equal to the current blockchain height {shown}")
+    } else if wanted < i128::from(first) {
+        format!("height {wanted} is not available, lowest height is {first}")
+    } else {
+        let height = u64::try_from(wanted).ok().and_then(|h| view.recording.height(h));
+        return height.ok_or_else(|| missing(view, &format!("height {wanted}")));
+    };
+    Err(internal(&text))
+}
+
+fn block_results(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
+    let height = height(view, params)?;
+    if view.no_results && height.height == view.shown {
+        return Err(internal(&format!("could not find results for height #{}", height.height)));
+    }
+    Ok(Reply::Result(height.block_results.clone()))
+}
+
+/// The recorded status with the heights, hashes and times of what is shown.
+fn status(view: View<'_>) -> Result<Reply, Reply> {
+    #[derive(Deserialize)]
+    struct Status<'a> {
+        #[serde(borrow)]
+        node_info: &'a RawValue,
+        validator_info: &'a RawValue,
+    }
+    let raw = recorded_result(view, "status", &Params::new())?;
+    let status: Status<'_> = serde_json::from_slice(raw).map_err(|e| odd(view, "/status", &e))?;
+    let latest = sync_info(view, "latest", view.shown)?;
+    let earliest = sync_info(view, "earliest", view.recording.first())?;
+    let (node, validator) = (status.node_info, status.validator_info);
+    Ok(Reply::text(format!(
+        r#"{{"node_info":{node},"sync_info":{{{latest},{earliest},"catching_up":false}},"validator_info":{validator}}}"#
+    )))
+}
+
+/// What `/status` says of its latest or earliest block.
+fn sync_info(view: View<'_>, name: &str, height: u64) -> Result<String, Reply> {
+    let block = view.recording.height(height).ok_or_else(|| missing(view, &format!("height {height}")))?;
+    let head = block.head().map_err(|e| odd(view, "/block", &e))?;
+    let (hash, app_hash, time) = (head.hash, head.app_hash, head.time);
+    Ok(format!(
+        r#""{name}_block_hash":"{hash}","{name}_app_hash":"{app_hash}","{name}_block_height":"{height}","{name}_block_time":"{time}""#
+    ))
+}
+
+/// The recorded application with the height and hash of what is shown.
+fn abci_info(view: View<'_>) -> Result<Reply, Reply> {
+    #[derive(Deserialize, Serialize)]
+    struct Info {
+        data: String,
+        version: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        app_version: Option<String>,
+        last_block_height: String,
+        last_block_app_hash: String,
+    }
+    #[derive(Deserialize, Serialize)]
+    struct Response {
+        response: Info,
+    }
+    #[derive(Deserialize)]
+    struct Results {
+        app_hash: String,
+    }
+    let raw = recorded_result(view, "abci_info", &Params::new())?;
+    let mut info: Response = serde_json::from_slice(raw).map_err(|e| odd(view, "/abci_info", &e))?;
+    let tip = height(view, &Params::new())?;
+    let results: Results =
+        serde_json::from_slice(&tip.block_results).map_err(|e| odd(view, "/block_results", &e))?;
+    info.response.last_block_height = tip.height.to_string();
+    info.response.last_block_app_hash = results.app_hash;
+    serde_json::to_string(&info).map(Reply::text).map_err(|e| odd(view, "/abci_info", &e))
+}
+
+fn validators(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
+    let mut params = params.clone();
+    params.insert("height".to_owned(), height(view, &params)?.height.to_string());
+    params.entry("page".to_owned()).or_insert_with(|| "1".to_owned());
+    params.entry("per_page".to_owned()).or_insert_with(|| "30".to_owned());
+    recorded(view, "validators", &params)
+}
+
+/// A transaction out of its block and the block's results.
+fn tx(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
+    #[derive(Deserialize)]
+    struct Results<'a> {
+        #[serde(borrow)]
+        txs_results: Vec<&'a RawValue>,
+    }
+    let hash =
+        params.get("hash").map(|h| h.trim_start_matches("0x").to_ascii_uppercase()).unwrap_or_default();
+    let bytes: [u8; 32] = hex::decode(&hash)
+        .ok()
+        .and_then(|bytes| bytes.try_into().ok())
+        .ok_or_else(|| invalid_params(&format!("hash {hash:?} must be 32 bytes")))?;
+    let proven = params.get("prove").is_some_and(|prove| prove == "true");
+    let place = view.recording.place_of_tx(&bytes).filter(|(height, _)| *height <= view.shown && !proven);
+    let Some((height, index)) = place else {
+        let everything = view.recording.first() == 1 && !proven;
+        let not_found = || internal(&format!("tx ({hash}) not found"));
+        return if everything { Err(not_found()) } else { recorded(view, "tx", params) };
+    };
+    let block = view.recording.height(height).ok_or_else(|| missing(view, &format!("height {height}")))?;
+    let raw = block.raw_txs().map_err(|e| odd(view, "/block", &e))?;
+    let results: Results<'_> =
+        serde_json::from_slice(&block.block_results).map_err(|e| odd(view, "/block_results", &e))?;
+    let (Some(raw), Some(result)) = (raw.get(index), results.txs_results.get(index)) else {
+        return Err(missing(view, &format!("result {index} of height {height}")));
+    };
+    Ok(Reply::text(format!(
+        r#"{{"hash":"{hash}","height":"{height}","index":{index},"tx_result":{result},"tx":"{raw}"}}"#
+    )))
+}
+
+fn recorded(view: View<'_>, method: &str, params: &Params) -> Result<Reply, Reply> {
+    match view.recording.state().cometbft(method, params) {
+        Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
+        Some(Outcome::Error(raw)) => Err(Reply::Error(raw.clone())),
+        None => Err(missing(view, &format!("comet {method} {params:?}"))),
+    }
+}
+
+fn recorded_result<'a>(view: View<'a>, method: &str, params: &Params) -> Result<&'a Bytes, Reply> {
+    match view.recording.state().cometbft(method, params) {
+        Some(Outcome::Result(raw)) => Ok(raw),
+        _ => Err(missing(view, &format!("comet {method}"))),
+    }
+}
+
+/// Parameters of a `POST`: an object, or an array in the order of the method's signature.
+fn posted_params(call: &envelope::Call<'_>) -> Result<Params, String> {
+    let Some(raw) = call.params else { return Ok(Params::new()) };
+    let named: Vec<(String, Value)> = match serde_json::from_str(raw.get()).map_err(|e| e.to_string())? {
+        Value::Null => Vec::new(),
+        Value::Object(members) => members.into_iter().collect(),
+        Value::Array(values) => {
+            let names = signature(&call.method);
+            if values.len() > names.len() {
+                return Err(format!("{} takes {} positional params", call.method, names.len()));
+            }
+            names.iter().map(|name| (*name).to_owned()).zip(values).collect()
+        }
+        other => return Err(format!("params must be an object or an array, not {other}")),
+    };
+    let mut params = Params::new();
+    for (name, value) in named {
+        let text = match value {
+            Value::Null => continue,
+            Value::String(text) => text,
+            plain @ (Value::Number(_) | Value::Bool(_)) => plain.to_string(),
+            other => return Err(format!("param {name} must be a string, number or boolean, not {other}")),
+        };
+        let text = if name == "hash" { posted_hash(&text)? } else { text };
+        params.insert(name, text);
+    }
+    Ok(params)
+}
+
+/// Bytes are base64 in a `POST` and hex in a `GET`.
+fn posted_hash(text: &str) -> Result<String, String> {
+    STANDARD.decode(text).map(hex::encode_upper).map_err(|e| format!("hash {text:?} is not base64: {e}"))
+}
+
+fn signature(method: &str) -> &'static [&'static str] {
+    match method {
+        "block" | "block_results" | "commit" | "header" => &["height"],
+        "validators" => &["height", "page", "per_page"],
+        "abci_query" => &["path", "data", "height", "prove"],
+        "tx" => &["hash", "prove"],
+        _ => &[],
+    }
+}
+
+/// The items of a raw array, or the loud error.
+pub(super) fn array<'a>(view: View<'_>, what: &str, raw: &'a [u8]) -> Result<Vec<&'a RawValue>, Reply> {
+    items(raw).map_err(|e| odd(view, what, &e))
+}
+
+pub(super) fn missing(view: View<'_>, question: &str) -> Reply {
+    Reply::error(-32000, &view.tally.miss(question), None)
+}
+
+fn odd(view: View<'_>, what: &str, error: &serde_json::Error) -> Reply {
+    missing(view, &format!("a well-formed {what}: {error}"))
+}
+
+fn internal(data: &str) -> Reply {
+    Reply::error(-32603, "Internal error", Some(data))
+}
+
+fn invalid_params(data: &str) -> Reply {
+    Reply::error(-32602, "Invalid params", Some(data))
+}

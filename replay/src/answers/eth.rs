@@ -1,0 +1,238 @@
+//! The EVM's JSON-RPC: `POST`, single and batch.
+//!
+//! As minievm does it (`jsonrpc/backend`): heights above the indexed one are `null`, or `block #H not found` for
+//! traces; a block without transactions has `[]` of both receipts and traces.
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::comet::{array, missing};
+use super::envelope::{self, Calls, Reply};
+use super::{Answer, View};
+use crate::recording::{Height, Outcome, Trace};
+use crate::tally::Call;
+
+/// The namespaces that minievm serves: a method of one of them may exist, any other does not.
+const NAMESPACES: [&str; 8] =
+    ["eth_", "net_", "txpool_", "web3_", "personal_", "debug_", "miner_", "cosmos_"];
+
+pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
+    if request.method() != Method::POST {
+        return Answer::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
+    }
+    let body = match Calls::parse(request.body()) {
+        Ok(calls) => calls.answer(|call| reply(view, call)),
+        Err(error) => error.body(b"null"),
+    };
+    Answer::new(StatusCode::OK, body)
+}
+
+fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
+    let method = &*call.method;
+    if !view.recording.is_evm() {
+        view.tally.count(Call::EthOther);
+        return missing(
+            view,
+            &format!("json-rpc {method}: {} has no EVM", view.recording.summary().chain_id),
+        );
+    }
+    let params = call.params.map_or("[]", RawValue::get);
+    let params: Vec<&RawValue> = match serde_json::from_str(params) {
+        Ok(params) => params,
+        Err(e) => return invalid_params(&format!("params must be an array: {e}")),
+    };
+    let (kind, outcome) = match method {
+        "eth_blockNumber" => (Call::EthBlockNumber, Ok(Reply::text(format!("\"{:#x}\"", view.shown)))),
+        "eth_getBlockReceipts" => (Call::EthBlockReceipts, block_receipts(view, &params)),
+        "eth_getBlockByNumber" => (Call::EthBlock, block(view, &params)),
+        "eth_getTransactionReceipt" => (Call::EthReceipt, receipt(view, &params)),
+        "debug_traceBlockByNumber" => (Call::TraceBlock, trace_block(view, &params)),
+        "debug_traceTransaction" => (Call::TraceTransaction, trace_transaction(view, &params)),
+        "eth_call" => (Call::EthCall, eth_call(view, &params)),
+        _ => (Call::EthOther, recorded(view, method, call.params)),
+    };
+    view.tally.count(kind);
+    outcome.unwrap_or_else(|error| error)
+}
+
+fn block_receipts(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
+    let height = tag(view, params, 0)?;
+    if view.null_receipts {
+        return Ok(Reply::null());
+    }
+    let Some(recorded) = at(view, height)? else { return Ok(Reply::null()) };
+    let receipts = recorded.eth_receipts.clone();
+    receipts.map(Reply::Result).ok_or_else(|| missing(view, &format!("the receipts of height {height}")))
+}
+
+fn block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
+    let height = tag(view, params, 0)?;
+    if params.get(1).is_some_and(|full| full.get() == "true") {
+        return Err(missing(view, &format!("eth_getBlockByNumber {height} with full transactions")));
+    }
+    let Some(recorded) = at(view, height)? else { return Ok(Reply::null()) };
+    let block = recorded.eth_block.clone();
+    block.map(Reply::Result).ok_or_else(|| missing(view, &format!("the EVM block of height {height}")))
+}
+
+fn receipt(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
+    let hash = text(params, 0, "transaction hash")?.to_ascii_lowercase();
+    let Some((height, index)) = view.recording.place_of_receipt(&hash) else {
+        return Ok(Reply::null());
+    };
+    if view.null_receipts {
+        return Ok(Reply::null());
+    }
+    let Some(recorded) = at(view, height)? else { return Ok(Reply::null()) };
+    let raw =
+        recorded.eth_receipts.as_ref().ok_or_else(|| missing(view, &format!("receipts of {height}")))?;
+    let receipts = array(view, "list of receipts", raw)?;
+    let receipt = receipts.get(index).ok_or_else(|| missing(view, &format!("receipt {hash}")))?;
+    Ok(Reply::Result(raw.slice_ref(receipt.get().as_bytes())))
+}
+
+fn trace_block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
+    let height = tag(view, params, 0)?;
+    call_tracer(view, params)?;
+    trace_of(view, height).map(|trace| match trace {
+        Trace::Result(raw) => Reply::Result(raw),
+        Trace::Error(raw) => Reply::Error(raw),
+    })
+}
+
+fn trace_transaction(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry<'a> {
+        tx_hash: &'a str,
+        #[serde(borrow, default)]
+        result: Option<&'a RawValue>,
+        #[serde(default)]
+        error: Option<&'a str>,
+    }
+    let hash = text(params, 0, "transaction hash")?.to_ascii_lowercase();
+    call_tracer(view, params)?;
+    let place = view.recording.place_of_receipt(&hash).filter(|(height, _)| *height <= view.shown);
+    let (height, _) = place.ok_or_else(|| Reply::error(-32000, "transaction not found", None))?;
+    let raw = match trace_of(view, height)? {
+        Trace::Result(raw) => raw,
+        Trace::Error(raw) => return Err(Reply::Error(raw)),
+    };
+    for entry in array(view, "list of traces", &raw)? {
+        let entry: Entry<'_> = serde_json::from_str(entry.get())
+            .map_err(|e| missing(view, &format!("a well-formed trace of height {height}: {e}")))?;
+        if entry.tx_hash == hash {
+            return match (entry.error, entry.result) {
+                (None, Some(frame)) => Ok(Reply::Result(raw.slice_ref(frame.get().as_bytes()))),
+                (error, _) => Err(Reply::error(-32000, error.unwrap_or("no trace"), None)),
+            };
+        }
+    }
+    Err(missing(view, &format!("the trace of {hash}")))
+}
+
+/// The trace of a shown height, or the error that a node answers.
+fn trace_of(view: View<'_>, height: u64) -> Result<Trace, Reply> {
+    if height < 2 {
+        return Err(Reply::error(-32000, "genesis is not traceable", None));
+    }
+    let recorded =
+        at(view, height)?.ok_or_else(|| Reply::error(-32000, &format!("block #{height} not found"), None))?;
+    match (&recorded.eth_trace, recorded.eth_receipts.as_deref()) {
+        (Some(trace), _) => Ok(trace.clone()),
+        (None, Some(b"[]")) => Ok(Trace::Result(Bytes::from_static(b"[]"))),
+        _ => Err(missing(view, &format!("the trace of height {height}"))),
+    }
+}
+
+fn eth_call(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
+    // Only what was asked while recording: a call with a sender, a value or a gas limit is another question.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Message<'a> {
+        to: &'a str,
+        #[serde(alias = "input")]
+        data: &'a str,
+    }
+    let height = tag(view, params, 1)?;
+    let raw = params.first().map_or("null", |p| p.get());
+    let message: Message<'_> = serde_json::from_str(raw)
+        .map_err(|e| missing(view, &format!("eth_call {raw} at height {height}: {e}")))?;
+    if height > view.shown {
+        return Err(Reply::error(-32000, &format!("block #{height} not found"), None));
+    }
+    match view.recording.state().eth_call(message.to, message.data, height) {
+        Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
+        Some(Outcome::Error(raw)) => Ok(Reply::Error(raw.clone())),
+        None => Err(missing(view, &format!("eth_call {raw} at height {height}"))),
+    }
+}
+
+fn recorded(view: View<'_>, method: &str, params: Option<&RawValue>) -> Result<Reply, Reply> {
+    let params = params.map_or("[]", RawValue::get);
+    match view.recording.state().eth(method, params.as_bytes()) {
+        Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
+        Some(Outcome::Error(raw)) => Ok(Reply::Error(raw.clone())),
+        None if NAMESPACES.iter().any(|namespace| method.starts_with(namespace)) => {
+            Err(missing(view, &format!("json-rpc {method} {params}")))
+        }
+        None => {
+            let message = format!("the method {method} does not exist/is not available");
+            Err(Reply::error(-32601, &message, None))
+        }
+    }
+}
+
+/// The height, nothing above the shown one; loud below the first.
+fn at(view: View<'_>, height: u64) -> Result<Option<&Height>, Reply> {
+    if height > view.shown {
+        return Ok(None);
+    }
+    let recorded = view.recording.height(height);
+    recorded.map(Some).ok_or_else(|| missing(view, &format!("height {height}")))
+}
+
+/// A block number: `0x…`, where 0 means 1, or a tag.
+fn tag(view: View<'_>, params: &[&RawValue], position: usize) -> Result<u64, Reply> {
+    match text(params, position, "block number")? {
+        "latest" | "pending" | "safe" | "finalized" => Ok(view.shown),
+        "earliest" => Ok(1),
+        number => {
+            let digits = number.strip_prefix("0x").unwrap_or("");
+            let height = u64::from_str_radix(digits, 16);
+            height.map(|h| h.max(1)).map_err(|e| invalid_params(&format!("block number {number:?}: {e}")))
+        }
+    }
+}
+
+fn text<'a>(params: &[&'a RawValue], position: usize, what: &str) -> Result<&'a str, Reply> {
+    let raw = params.get(position).ok_or_else(|| {
+        invalid_params(&format!("missing value for required argument {position}, the {what}"))
+    })?;
+    serde_json::from_str(raw.get())
+        .map_err(|e| invalid_params(&format!("argument {position}, the {what}: {e}")))
+}
+
+/// Only the call tracer without options was recorded.
+fn call_tracer(view: View<'_>, params: &[&RawValue]) -> Result<(), Reply> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Options<'a> {
+        tracer: &'a str,
+        // A limit of time, not another question.
+        #[serde(default, rename = "timeout")]
+        _timeout: IgnoredAny,
+    }
+    let raw = params.get(1).map_or("null", |p| p.get());
+    match serde_json::from_str::<Options<'_>>(raw) {
+        Ok(options) if options.tracer == "callTracer" => Ok(()),
+        _ => Err(missing(view, &format!("a trace with the options {raw}"))),
+    }
+}
+
+fn invalid_params(message: &str) -> Reply {
+    Reply::error(-32602, message, None)
+}

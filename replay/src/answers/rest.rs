@@ -1,0 +1,198 @@
+//! The Cosmos REST gateway: blocks and their transactions from the heights, everything else from the state file.
+//!
+//! Errors have the gateway's shape `{"code","message","details"}`. A state question matches with its height header or
+//! not at all: one height's answer is never another's.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::gateway::{GatewayBlock, gateway_block};
+use super::{Answer, View};
+use crate::recording::{Height, items, query_pairs};
+use crate::tally::Call;
+
+/// The header that selects the height of a state question.
+const HEIGHT_HEADER: &str = "x-cosmos-block-height";
+const BLOCKS: &str = "/cosmos/base/tendermint/v1beta1/blocks/";
+const BLOCK_TXS: &str = "/cosmos/tx/v1beta1/txs/block/";
+const DECODE: &str = "/cosmos/tx/v1beta1/decode";
+const BECH32: &str = "/cosmos/auth/v1beta1/bech32";
+/// The page that a question without pagination gets (`query.DefaultLimit`).
+const DEFAULT_LIMIT: u64 = 100;
+
+pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
+    let path = request.uri().path();
+    let get = request.method() == Method::GET;
+    let (call, answer) = if let Some(height) = path.strip_prefix(BLOCKS).filter(|_| get) {
+        (Call::RestBlock, block(view, height))
+    } else if let Some(height) = path.strip_prefix(BLOCK_TXS).filter(|_| get) {
+        (Call::BlockTxs, block_txs(view, height, request.uri().query().unwrap_or_default()))
+    } else if path == DECODE && request.method() == Method::POST {
+        (Call::Decode, decode(view, request.body()))
+    } else {
+        (Call::RestState, state(view, request))
+    };
+    view.tally.count(call);
+    answer.unwrap_or_else(|error| error)
+}
+
+fn block(view: View<'_>, height: &str) -> Result<Answer, Answer> {
+    let height = if height == "latest" { view.shown } else { number("height", height)? };
+    if height > view.shown {
+        let message = "requested block height is bigger then the chain length";
+        return Err(error(StatusCode::BAD_REQUEST, 3, message));
+    }
+    let GatewayBlock { block_id, block, sdk_block } = in_gateway_form(view, at(view, height)?)?;
+    Ok(ok(&[r#"{"block_id":"#, &block_id, r#","block":"#, &block, r#","sdk_block":"#, &sdk_block, "}"]))
+}
+
+/// As `cosmos-sdk` `x/auth/tx/service.go` `GetBlockWithTxs`: only `offset` and `limit` count, `next_key` is null, and
+/// the total counts transactions that do not decode although they are left out.
+fn block_txs(view: View<'_>, height: &str, query: &str) -> Result<Answer, Answer> {
+    let height = number("height", height)?;
+    if height == 0 || height > view.shown {
+        let shown = view.shown;
+        return Err(unknown(&format!(
+            "codespace sdk code 26: invalid height: requested height {height} but height must not be less than 1 or greater than the current height {shown}"
+        )));
+    }
+    let recorded = at(view, height)?;
+    let total = recorded.raw_txs().map_err(|e| odd(view, height, &e.to_string()))?.len();
+    let txs = page(view, recorded, total, query)?;
+    let GatewayBlock { block_id, block, .. } = in_gateway_form(view, recorded)?;
+    let mut parts = vec![r#"{"txs":["#];
+    for (i, tx) in txs.iter().enumerate() {
+        parts.extend([if i == 0 { "" } else { "," }, tx]);
+    }
+    let total = total.to_string();
+    parts.extend([r#"],"block_id":"#, &block_id, r#","block":"#, &block]);
+    parts.extend([r#","pagination":{"next_key":null,"total":""#, &total, r#""}}"#]);
+    Ok(ok(&parts))
+}
+
+/// The recorded transactions that a page holds.
+fn page<'a>(view: View<'_>, recorded: &'a Height, total: usize, query: &str) -> Result<Vec<&'a str>, Answer> {
+    let pairs = query_pairs(query).ok_or_else(|| invalid("the query is not UTF-8"))?;
+    let pagination =
+        |name: &str| pairs.iter().find(|(n, _)| n == name).map(|(n, v)| number(n, v)).transpose();
+    let (limit, offset) = (pagination("pagination.limit")?, pagination("pagination.offset")?.unwrap_or(0));
+    let paginated = pairs.iter().any(|(name, _)| name.starts_with("pagination."));
+    let limit = limit.unwrap_or(if paginated { 0 } else { DEFAULT_LIMIT });
+    let (limit, offset) =
+        (usize::try_from(limit).unwrap_or(usize::MAX), usize::try_from(offset).unwrap_or(usize::MAX));
+    if offset >= total && total != 0 {
+        return Err(unknown(&format!(
+            "out of range: cannot paginate {total} txs with offset {offset} and limit {limit}"
+        )));
+    }
+    let height = recorded.height;
+    let raw = match &recorded.rest_txs {
+        Some(raw) => raw,
+        None if total == 0 => return Ok(Vec::new()),
+        None => return Err(missing(view, &format!("the REST transactions of height {height}"))),
+    };
+    let txs = items(raw).map_err(|e| odd(view, height, &e.to_string()))?;
+    let whole = offset == 0 && limit >= total;
+    if txs.len() != total && !whole {
+        // Which ones did not decode is not recorded, so a part of the block cannot be told exactly.
+        return Err(missing(view, &format!("a page of height {height}, where a transaction did not decode")));
+    }
+    let page = if whole { 0..txs.len() } else { offset..offset.saturating_add(limit).min(txs.len()) };
+    Ok(txs[page].iter().map(|tx| tx.get()).collect())
+}
+
+/// The node's own JSON of a transaction of the recording, found by its bytes.
+fn decode(view: View<'_>, body: &[u8]) -> Result<Answer, Answer> {
+    #[derive(Deserialize)]
+    struct Wanted<'a> {
+        tx_bytes: &'a str,
+    }
+    let wanted: Wanted<'_> = serde_json::from_slice(body).map_err(|e| invalid(&e.to_string()))?;
+    let bytes = STANDARD.decode(wanted.tx_bytes).map_err(|e| invalid(&format!("tx_bytes: {e}")))?;
+    let hash: [u8; 32] = Sha256::digest(&bytes).into();
+    let not_recorded = || missing(view, &format!("POST {DECODE} of transaction {}", hex::encode_upper(hash)));
+    let (height, index) = view.recording.place_of_tx(&hash).ok_or_else(not_recorded)?;
+    let recorded = at(view, height)?;
+    let raw = recorded.rest_txs.as_ref().ok_or_else(not_recorded)?;
+    let txs = items(raw).map_err(|e| odd(view, height, &e.to_string()))?;
+    let total = recorded.raw_txs().map_err(|e| odd(view, height, &e.to_string()))?.len();
+    let tx = txs.get(index).filter(|_| txs.len() == total).ok_or_else(not_recorded)?;
+    Ok(ok(&[r#"{"tx":"#, tx.get(), "}"]))
+}
+
+fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
+    let path = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let height = match request.headers().get(HEIGHT_HEADER) {
+        None => None,
+        Some(value) => {
+            Some(number(HEIGHT_HEADER, value.to_str().unwrap_or("(not ASCII)"))?).filter(|h| *h != 0)
+        }
+    };
+    if height.is_some_and(|h| h > view.shown) {
+        return Err(unknown(
+            "codespace sdk code 26: invalid height: cannot query with height in the future; please provide a valid height",
+        ));
+    }
+    let method = request.method().as_str();
+    let found = view.recording.state().rest(method, path, height, Some(request.body()));
+    let found = found.ok_or_else(|| {
+        let at = height.map(|h| format!(" at height {h}")).unwrap_or_default();
+        let body = String::from_utf8_lossy(request.body());
+        missing(view, &format!("{method} {path}{at} {body}"))
+    })?;
+    let status = StatusCode::from_u16(found.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    Ok(Answer::new(status, found.body.clone()))
+}
+
+fn in_gateway_form(view: View<'_>, height: &Height) -> Result<GatewayBlock, Answer> {
+    #[derive(Deserialize)]
+    struct Bech32<'a> {
+        bech32_prefix: &'a str,
+    }
+    let prefix = view.recording.state().rest("GET", BECH32, None, None);
+    let prefix = prefix.ok_or_else(|| missing(view, &format!("GET {BECH32}")))?;
+    let prefix: Bech32<'_> =
+        serde_json::from_slice(&prefix.body).map_err(|e| missing(view, &format!("GET {BECH32}: {e}")))?;
+    gateway_block(&height.block, prefix.bech32_prefix).map_err(|e| odd(view, height.height, &e))
+}
+
+fn at(view: View<'_>, height: u64) -> Result<&Height, Answer> {
+    let first = view.recording.first();
+    view.recording
+        .height(height)
+        .ok_or_else(|| unknown(&format!("height {height} is not available, lowest height is {first}")))
+}
+
+fn number(name: &str, text: &str) -> Result<u64, Answer> {
+    text.parse()
+        .map_err(|_| invalid(&format!("type mismatch, parameter: {name}, error: {text:?} is no number")))
+}
+
+fn ok(parts: &[&str]) -> Answer {
+    Answer::new(StatusCode::OK, parts.concat())
+}
+
+fn unknown(message: &str) -> Answer {
+    error(StatusCode::INTERNAL_SERVER_ERROR, 2, message)
+}
+
+fn invalid(message: &str) -> Answer {
+    error(StatusCode::BAD_REQUEST, 3, message)
+}
+
+fn missing(view: View<'_>, question: &str) -> Answer {
+    error(StatusCode::NOT_IMPLEMENTED, 12, &view.tally.miss(question))
+}
+
+fn odd(view: View<'_>, height: u64, message: &str) -> Answer {
+    missing(view, &format!("a well-formed height {height}: {message}"))
+}
+
+fn error(status: StatusCode, code: u8, message: &str) -> Answer {
+    let body = serde_json::json!({ "code": code, "message": message, "details": [] });
+    Answer::new(status, body.to_string())
+}

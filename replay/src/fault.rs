@@ -1,0 +1,245 @@
+//! Faults that a replay node plays: slow, refused, torn, late and stale answers, each with a probability.
+//!
+//! Which requests are hit is a function of the seed, the service, the ordinal of the request on that service and the
+//! fault's place in the list: the same seed and the same requests give the same faults. Delays are bounded.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use http::StatusCode;
+
+use crate::answers::Service;
+
+/// The longest delay that can be asked for.
+pub const MAX_DELAY: Duration = Duration::from_mins(1);
+
+/// What a `stale` fault takes off the tip when it is not told.
+const STALE_BY: u64 = 5;
+
+const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:] then delay=50ms, 429, 429=2s (with retry-after), 500, 502, \
+                       503, 504, cut, hang-up, null-receipts, no-results, stale or stale=3, then [@probability, 0 to 1]";
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The answer comes this much later.
+    Delay(Duration),
+    /// This status and no answer; a 429 may say after how many seconds to come again.
+    Status(StatusCode, Option<u64>),
+    /// The body ends in the middle, as when the connection breaks.
+    Cut,
+    /// The connection is closed without an answer.
+    HangUp,
+    /// `eth_getBlockReceipts` is `null`: the node's EVM index lags.
+    NullReceipts,
+    /// `/block_results` has none of the tip yet; a node without those of lower heights has lost them.
+    NoResults,
+    /// Answered as if the tip were this many heights lower.
+    Stale(u64),
+}
+
+/// A fault with the services and the share of requests that it hits.
+///
+/// Parsed from text such as `delay=50ms@0.1` or `json-rpc:500@0.2`; without a probability it hits every request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fault {
+    /// The service; every one if none is named.
+    pub service: Option<Service>,
+    /// What goes wrong.
+    pub kind: Kind,
+    /// The share of requests, 0 to 1.
+    pub probability: f64,
+}
+
+/// A text that is no fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no fault: {reason}; {ALLOWED}")]
+pub struct FaultError {
+    text: String,
+    reason: String,
+}
+
+/// What the faults do to one request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Effects {
+    pub(crate) delay: Duration,
+    pub(crate) status: Option<(StatusCode, Option<u64>)>,
+    pub(crate) cut: bool,
+    pub(crate) hang_up: bool,
+    pub(crate) null_receipts: bool,
+    pub(crate) no_results: bool,
+    pub(crate) stale_by: u64,
+}
+
+impl FromStr for Fault {
+    type Err = FaultError;
+
+    fn from_str(text: &str) -> Result<Self, FaultError> {
+        let error = |reason: &str| FaultError { text: text.to_owned(), reason: reason.to_owned() };
+        let (service, rest) = match text.split_once(':') {
+            None => (None, text),
+            Some((name, rest)) => {
+                let service = Service::ALL.into_iter().find(|service| service.name() == name);
+                (Some(service.ok_or_else(|| error("unknown service"))?), rest)
+            }
+        };
+        let (what, probability) = match rest.split_once('@') {
+            None => (rest, 1.0),
+            Some((what, share)) => (what, share.parse().map_err(|_| error("the probability is no number"))?),
+        };
+        if !(0.0..=1.0).contains(&probability) {
+            return Err(error("the probability is not between 0 and 1"));
+        }
+        let kind = kind(what).map_err(error)?;
+        Ok(Self { service, kind, probability })
+    }
+}
+
+fn kind(what: &str) -> Result<Kind, &'static str> {
+    let (name, value) = what.split_once('=').map_or((what, None), |(name, value)| (name, Some(value)));
+    let kind = match (name, value) {
+        ("delay", Some(value)) => Kind::Delay(duration(value)?),
+        ("delay", None) => return Err("a delay needs a time, as in delay=50ms"),
+        ("429", Some(value)) => Kind::Status(StatusCode::TOO_MANY_REQUESTS, Some(duration(value)?.as_secs())),
+        ("stale", Some(value)) => Kind::Stale(value.parse().map_err(|_| "stale needs a number of heights")?),
+        ("cut", None) => Kind::Cut,
+        ("hang-up", None) => Kind::HangUp,
+        ("null-receipts", None) => Kind::NullReceipts,
+        ("no-results", None) => Kind::NoResults,
+        ("stale", None) => Kind::Stale(STALE_BY),
+        ("429" | "500" | "502" | "503" | "504", None) => {
+            let status = name.parse().ok().and_then(|code: u16| StatusCode::from_u16(code).ok());
+            Kind::Status(status.ok_or("unknown status")?, None)
+        }
+        _ => return Err("unknown kind"),
+    };
+    Ok(kind)
+}
+
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    let number = |digits: &str| digits.parse::<u64>().map_err(|_| "a time is a whole number with ms or s");
+    let duration = if let Some(digits) = text.strip_suffix("ms") {
+        Duration::from_millis(number(digits)?)
+    } else if let Some(digits) = text.strip_suffix('s') {
+        Duration::from_secs(number(digits)?)
+    } else {
+        return Err("a time is a whole number with ms or s");
+    };
+    if duration > MAX_DELAY { Err("a time is at most 60 s") } else { Ok(duration) }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(service) = self.service {
+            write!(f, "{}:", service.name())?;
+        }
+        match self.kind {
+            Kind::Delay(delay) => write!(f, "delay={}ms", delay.as_millis())?,
+            Kind::Status(status, Some(after)) => write!(f, "{}={after}s", status.as_u16())?,
+            Kind::Status(status, None) => write!(f, "{}", status.as_u16())?,
+            Kind::Cut => f.write_str("cut")?,
+            Kind::HangUp => f.write_str("hang-up")?,
+            Kind::NullReceipts => f.write_str("null-receipts")?,
+            Kind::NoResults => f.write_str("no-results")?,
+            Kind::Stale(by) => write!(f, "stale={by}")?,
+        }
+        write!(f, "@{}", self.probability)
+    }
+}
+
+/// What `faults` do to request number `ordinal` of a service.
+pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u64) -> Effects {
+    let mut effects = Effects::default();
+    for (place, fault) in (0_u64..).zip(faults) {
+        let mut state = seed;
+        for part in [service as u64, ordinal, place] {
+            state = mix(state ^ part);
+        }
+        if fault.service.is_some_and(|only| only != service) || unit(state) >= fault.probability {
+            continue;
+        }
+        match fault.kind {
+            Kind::Delay(delay) => effects.delay = (effects.delay + delay).min(MAX_DELAY),
+            Kind::Status(status, after) => effects.status = effects.status.or(Some((status, after))),
+            Kind::Cut => effects.cut = true,
+            Kind::HangUp => effects.hang_up = true,
+            Kind::NullReceipts => effects.null_receipts = true,
+            Kind::NoResults => effects.no_results = true,
+            Kind::Stale(by) => effects.stale_by = effects.stale_by.max(by),
+        }
+    }
+    effects
+}
+
+/// The step of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+fn mix(state: u64) -> u64 {
+    let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A number from 0 up to but without 1.
+fn unit(state: u64) -> f64 {
+    let high = u32::try_from(state >> 32).unwrap_or(u32::MAX);
+    f64::from(high) / (f64::from(u32::MAX) + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_printed_as_it_is_parsed() {
+        for text in [
+            "delay=50ms@0.1",
+            "429@0.05",
+            "429=2s@0.05",
+            "500@0.05",
+            "cut@0.02",
+            "null-receipts@0.1",
+            "no-results@0.1",
+            "stale=3@0.1",
+            "hang-up@0.01",
+            "json-rpc:500@0.2",
+            "comet:cut@1",
+            "rest:503@0",
+        ] {
+            assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
+        }
+        assert_eq!("stale".parse::<Fault>().unwrap().to_string(), "stale=5@1");
+    }
+
+    #[test]
+    fn texts_that_are_no_faults_are_named_with_what_is_allowed() {
+        for text in
+            ["", "delay", "delay=5", "delay=61s", "418", "500@2", "500@x", "soap:500", "cut=3", "500@NaN"]
+        {
+            let message = text.parse::<Fault>().unwrap_err().to_string();
+            assert!(message.contains(&format!("{text:?}")) && message.contains("null-receipts"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_fault_hits_its_share_of_requests_and_the_same_ones_with_the_same_seed() {
+        let faults = ["500@0.25".parse().unwrap()];
+        let hits = |seed| -> Vec<_> {
+            let hit = |n: &u64| effects(&faults, seed, Service::Rest, *n).status.is_some();
+            (0..10_000).filter(hit).collect()
+        };
+        let first = hits(7);
+        assert!((2_400..2_600).contains(&first.len()), "{}", first.len());
+        assert_eq!(first, hits(7));
+        assert_ne!(first, hits(8));
+    }
+
+    #[test]
+    fn a_fault_of_one_service_leaves_the_others_alone() {
+        let faults =
+            ["json-rpc:hang-up".parse().unwrap(), "stale=2".parse().unwrap(), "stale=9".parse().unwrap()];
+        assert!(effects(&faults, 1, Service::JsonRpc, 0).hang_up);
+        let rest = effects(&faults, 1, Service::Rest, 0);
+        assert_eq!(rest, Effects { stale_by: 9, ..Effects::default() });
+    }
+}

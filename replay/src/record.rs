@@ -1,0 +1,352 @@
+//! Records a live node: every height of a range, and the questions about state that an indexer asks at its start.
+//!
+//! Must hold: the text of a height is written as the node sent it; a failure is asked again or ends the recording,
+//! and is never written as an answer; an interrupted recording goes on only on the chain that it began with.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use node::retry::{Backoff, until};
+use node::{Endpoints, Limits, Node, Rest};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::Error;
+use crate::recording::{FORMAT, Height, Line, RecordingWriter, Summary, Trace, raw_txs};
+
+/// The page of transactions that a gateway gives without complaint.
+const PAGE: usize = 100;
+
+const NODE_INFO: &str = "/cosmos/base/tendermint/v1beta1/node_info";
+const EVM_PARAMS: &str = "/minievm/evm/v1/params";
+/// Asked of every chain: answers that say "not here" tell an indexer which chain it is on.
+const STATE: [&str; 5] = [
+    NODE_INFO,
+    "/cosmos/auth/v1beta1/bech32",
+    "/opinit/opchild/v1/validators?pagination.limit=1000",
+    "/initia/mstaking/v1/validators?pagination.limit=1000",
+    "/cosmos/staking/v1beta1/validators?pagination.limit=1000",
+];
+const DESCRIPTORS: &str = "/abci_query?path=\"/cosmos.reflection.v1.ReflectionService/FileDescriptors\"";
+const ETH: [&str; 4] = ["eth_chainId", "net_version", "web3_clientVersion", "eth_blockNumber"];
+
+/// How a recording is made.
+#[derive(Debug, Clone)]
+pub struct RecordOptions {
+    /// The recording's name.
+    pub name: String,
+    /// The denomination of fees, where the chain does not say (it does on an EVM chain).
+    pub fee_denom: String,
+    /// Heights asked for at once.
+    pub in_flight: usize,
+    /// The zstd level of the files, 1 to 22; the higher, the smaller and the slower.
+    pub level: i32,
+    /// The bounds of the clients.
+    pub limits: Limits,
+}
+
+impl RecordOptions {
+    /// Eight heights at once, zstd level 19.
+    pub fn named(name: impl Into<String>) -> Self {
+        let (fee_denom, limits) = (String::new(), Limits::default());
+        Self { name: name.into(), fee_denom, in_flight: 8, level: 19, limits }
+    }
+}
+
+/// The clients of the node that is recorded.
+struct Source {
+    node: Node,
+    rest: Rest,
+    /// The two other services, asked for what their own clients do not ask: JSON over HTTP, handed on as it came.
+    comet_json: Rest,
+    evm_json: Option<Rest>,
+}
+
+/// What the node says that it is.
+struct Chain {
+    chain_id: String,
+    vm: &'static str,
+}
+
+/// Records the heights `from` to `to`, waiting for those that the chain does not have yet, then the state.
+///
+/// Needs the `CometBFT` and REST addresses, and the JSON-RPC's on an EVM chain. `on_height` is called after each
+/// height is written. Going on in a directory with an interrupted recording of the same chain starts after its last
+/// height. Fails on a permanent refusal of the node, and sits out what may pass.
+pub async fn record(
+    endpoints: Endpoints,
+    dir: &Path,
+    from: u64,
+    to: u64,
+    options: &RecordOptions,
+    mut on_height: impl FnMut(u64),
+) -> Result<Summary, Error> {
+    let source = Source::new(endpoints, options.limits)?;
+    let chain = source.chain().await?;
+    let evm = chain.vm == "evm";
+    let mut writer = RecordingWriter::open(dir, evm)?;
+    let next = match writer.last() {
+        None => from,
+        Some(last) => {
+            source.same_chain(dir, last, from, to).await?;
+            last.height + 1
+        }
+    };
+    let mut heights =
+        stream::iter(next..=to).map(|height| source.height(height, evm)).buffered(options.in_flight.max(1));
+    while let Some(height) = heights.try_next().await? {
+        writer.append(&height)?;
+        on_height(height.height);
+    }
+    drop(heights);
+    let fee_denom = source.state(&mut writer, to, evm).await?.unwrap_or_else(|| options.fee_denom.clone());
+    let about = Summary {
+        format: FORMAT,
+        name: options.name.clone(),
+        chain_id: chain.chain_id,
+        vm: chain.vm.to_owned(),
+        first_height: from,
+        last_height: to,
+        txs: 0,
+        evm_txs: 0,
+        trace_frames: 0,
+        fee_denom,
+        state_queries: 0,
+    };
+    let (level, call) = (options.level, "finish");
+    tokio::task::spawn_blocking(move || writer.finish(about, level))
+        .await
+        .map_err(|e| Error::Answer { call: call.to_owned(), message: e.to_string() })?
+}
+
+impl Source {
+    fn new(endpoints: Endpoints, limits: Limits) -> Result<Self, Error> {
+        let comet_json = Rest::new(endpoints.comet.clone(), limits)?;
+        let patient = Limits { timeout: limits.trace_timeout, ..limits };
+        let json_rpc = endpoints.json_rpc.clone();
+        let evm_json = (!json_rpc.is_empty()).then(|| Rest::new(json_rpc, patient)).transpose()?;
+        let rest = Rest::new(endpoints.rest.clone(), limits)?;
+        Ok(Self { node: Node::new(endpoints, limits)?, rest, comet_json, evm_json })
+    }
+
+    async fn chain(&self) -> Result<Chain, Error> {
+        let info = until(Backoff::default(), "node_info", || self.rest.node_info()).await?;
+        let vm = match info.app_name.as_str() {
+            "minievm" => "evm",
+            "minimove" | "initia" => "move",
+            "miniwasm" => "wasm",
+            _ => "none",
+        };
+        Ok(Chain { chain_id: info.chain_id, vm })
+    }
+
+    /// Refuses to go on with a recording of other heights or of another chain.
+    async fn same_chain(&self, dir: &Path, last: &Height, from: u64, to: u64) -> Result<(), Error> {
+        let height = last.height;
+        if !(from..=to).contains(&height) {
+            let message =
+                format!("an interrupted recording ends at {height}, which is not in {from} to {to}");
+            return Err(Error::file(dir, format!("{message}; choose another directory or range")));
+        }
+        let block = until(Backoff::default(), "block", || self.node.comet.block(height)).await?;
+        if block == last.block {
+            return Ok(());
+        }
+        let message = format!("the interrupted recording has another block {height} than this node");
+        Err(Error::file(dir, format!("{message}; choose another directory")))
+    }
+
+    async fn height(&self, height: u64, evm: bool) -> Result<Height, Error> {
+        let comet = &self.node.comet;
+        let block = until(Backoff::default(), "block", || comet.block(height)).await?;
+        let block_results =
+            until(Backoff::default(), "block_results", || comet.block_results(height)).await?;
+        let txs = raw_txs(&block).map_err(|e| odd("block", height, &e))?.len();
+        let rest_txs = if txs == 0 { None } else { Some(self.rest_txs(height, txs).await?) };
+        let mut recorded = Height {
+            height,
+            block,
+            block_results,
+            rest_txs,
+            eth_block: None,
+            eth_receipts: None,
+            eth_trace: None,
+        };
+        if evm {
+            self.add_evm(&mut recorded, txs).await?;
+        }
+        Ok(recorded)
+    }
+
+    /// All transactions of a block in the gateway's JSON; those that do not decode are left out by the node.
+    async fn rest_txs(&self, height: u64, total: usize) -> Result<Bytes, Error> {
+        #[derive(Deserialize)]
+        struct Page<'a> {
+            #[serde(borrow)]
+            txs: Vec<&'a RawValue>,
+        }
+        let mut all = vec![b'['];
+        for offset in (0..total).step_by(PAGE) {
+            let path = format!(
+                "/cosmos/tx/v1beta1/txs/block/{height}?pagination.limit={PAGE}&pagination.offset={offset}"
+            );
+            let answer = until(Backoff::default(), "transactions", || self.rest.get(&path, None)).await?;
+            let page: Page<'_> = serde_json::from_slice(&answer).map_err(|e| odd("txs", height, &e))?;
+            for tx in page.txs {
+                if all.len() > 1 {
+                    all.push(b',');
+                }
+                all.extend_from_slice(tx.get().as_bytes());
+            }
+        }
+        all.push(b']');
+        Ok(all.into())
+    }
+
+    async fn add_evm(&self, recorded: &mut Height, txs: usize) -> Result<(), Error> {
+        let height = recorded.height;
+        let evm = self.node.evm.as_ref().ok_or_else(|| no_json_rpc("eth_getBlockReceipts"))?;
+        // The receipts are not null once the index is there, and then so are the block and the trace.
+        let receipts = until(Backoff::default(), "receipts", || evm.block_receipts(height)).await?;
+        recorded.eth_receipts = Some(receipts);
+        let params = format!(r#"["{height:#x}",false]"#);
+        recorded.eth_block = match self.eth("eth_getBlockByNumber", &params).await? {
+            Trace::Result(block) => Some(block),
+            Trace::Error(error) => return Err(answered("eth_getBlockByNumber", height, &error)),
+        };
+        if txs > 0 {
+            let params = format!(r#"["{height:#x}",{{"tracer":"callTracer"}}]"#);
+            recorded.eth_trace = Some(self.eth("debug_traceBlockByNumber", &params).await?);
+        }
+        Ok(())
+    }
+
+    /// The raw outcome of a JSON-RPC call.
+    async fn eth(&self, method: &str, params: &str) -> Result<Trace, Error> {
+        let client = self.evm_json.as_ref().ok_or_else(|| no_json_rpc(method))?;
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let answer = until(Backoff::default(), method, || client.post("", &body, None)).await?;
+        opened(method, &answer)
+    }
+
+    /// Asks the state questions and writes them; gives the fee denomination of an EVM chain.
+    async fn state(&self, writer: &mut RecordingWriter, to: u64, evm: bool) -> Result<Option<String>, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            params: Params,
+        }
+        #[derive(Deserialize)]
+        struct Params {
+            fee_denom: String,
+        }
+        for path in STATE {
+            self.rest_state(writer, path).await?;
+        }
+        let validators = format!("/validators?height={to}&page=1&per_page=100");
+        for path in ["/status", "/abci_info", validators.as_str(), DESCRIPTORS] {
+            self.comet_state(writer, path).await?;
+        }
+        if !evm {
+            return Ok(None);
+        }
+        let no_params = raw("params", b"[]")?;
+        for method in ETH {
+            match self.eth(method, "[]").await? {
+                Trace::Result(result) => {
+                    writer.state(&Line::Eth { method, params: no_params, result: raw(method, &result)? })?;
+                }
+                Trace::Error(error) => return Err(answered(method, to, &error)),
+            }
+        }
+        let Some(params) = self.rest_state(writer, EVM_PARAMS).await? else { return Ok(None) };
+        let answer: Answer = serde_json::from_slice(&params).map_err(|e| odd(EVM_PARAMS, to, &e))?;
+        Ok(Some(answer.params.fee_denom))
+    }
+
+    /// Writes a REST answer, also one that says that there is no such thing; gives it if it was a good one.
+    async fn rest_state(&self, writer: &mut RecordingWriter, path: &str) -> Result<Option<Bytes>, Error> {
+        let (status, body) = match until(Backoff::default(), path, || self.rest.get(path, None)).await {
+            Ok(body) => (200, body),
+            Err(error) => match refusal(error)? {
+                Some(refusal) => refusal,
+                None => return Ok(None),
+            },
+        };
+        let (method, answer) = ("GET", raw(path, &body)?);
+        writer.state(&Line::Rest { method, path, height: None, body: None, status, answer })?;
+        Ok((status == 200).then_some(body))
+    }
+
+    async fn comet_state(&self, writer: &mut RecordingWriter, path: &str) -> Result<(), Error> {
+        let encoded = path.replace('"', "%22");
+        let answer = until(Backoff::default(), path, || self.comet_json.get(&encoded, None)).await?;
+        match opened(path, &answer)? {
+            Trace::Result(result) => writer.state(&Line::Cometbft { path, answer: raw(path, &result)? }),
+            Trace::Error(error) => Err(Error::Answer { call: path.to_owned(), message: lossy(&error) }),
+        }
+    }
+}
+
+/// Status and body of a fixed no in the gateway's own form (its `details` are always empty on these questions);
+/// nothing where a replay node says that it was not recorded.
+fn refusal(error: node::Error) -> Result<Option<(u16, Bytes)>, Error> {
+    let (code, said) = match error {
+        node::Error::MethodMissing { said, .. } if said.starts_with("not recorded: ") => return Ok(None),
+        node::Error::MethodMissing { said, .. } if said == "Not Found" => (5, said),
+        node::Error::MethodMissing { said, .. } => (12, said),
+        node::Error::Refused { code, said, .. } => (code, said),
+        other => return Err(other.into()),
+    };
+    // grpc-gateway's HTTPStatusFromCode.
+    let status = match code {
+        3 | 9 | 11 => 400,
+        5 => 404,
+        7 => 403,
+        12 => 501,
+        16 => 401,
+        _ => 500,
+    };
+    let body = serde_json::json!({ "code": code, "message": said, "details": [] });
+    Ok(Some((status, Bytes::from(body.to_string()))))
+}
+
+/// The result or error of a JSON-RPC envelope.
+fn opened(call: &str, answer: &Bytes) -> Result<Trace, Error> {
+    #[derive(Deserialize)]
+    struct Envelope<'a> {
+        #[serde(borrow, default)]
+        result: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        error: Option<&'a RawValue>,
+    }
+    let bad = |message: String| Error::Answer { call: call.to_owned(), message };
+    let envelope: Envelope<'_> = serde_json::from_slice(answer).map_err(|e| bad(e.to_string()))?;
+    let slice = |raw: &RawValue| answer.slice_ref(raw.get().as_bytes());
+    match (envelope.result, envelope.error) {
+        (Some(result), None) => Ok(Trace::Result(slice(result))),
+        (None, Some(error)) => Ok(Trace::Error(slice(error))),
+        _ => Err(bad("neither a result nor an error, or both".to_owned())),
+    }
+}
+
+fn raw<'a>(call: &str, json: &'a [u8]) -> Result<&'a RawValue, Error> {
+    serde_json::from_slice(json).map_err(|e| Error::Answer { call: call.to_owned(), message: e.to_string() })
+}
+
+fn lossy(json: &[u8]) -> String {
+    String::from_utf8_lossy(json).into_owned()
+}
+
+fn odd(call: &str, height: u64, error: &serde_json::Error) -> Error {
+    Error::Answer { call: format!("{call} at height {height}"), message: error.to_string() }
+}
+
+fn answered(call: &str, height: u64, error: &[u8]) -> Error {
+    Error::Answer { call: format!("{call} at height {height}"), message: lossy(error) }
+}
+
+fn no_json_rpc(call: &str) -> Error {
+    let message = "this is an EVM chain; give the address of its JSON-RPC".to_owned();
+    Error::Answer { call: call.to_owned(), message }
+}

@@ -1,0 +1,179 @@
+//! One recorded height: the raw text of what the node answered about it.
+//!
+//! A line is scanned once, never parsed into a tree; the members are slices of the one copy of the line's text. What
+//! needs a look inside (raw transactions, one receipt of many) parses on demand.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The raw answers about one height.
+#[derive(Debug, Clone)]
+pub struct Height {
+    /// The height.
+    pub height: u64,
+    /// The `result` of `CometBFT` `/block`.
+    pub block: Bytes,
+    /// The `result` of `CometBFT` `/block_results`.
+    pub block_results: Bytes,
+    /// All `txs[]` of REST `/cosmos/tx/v1beta1/txs/block/{height}`; absent where not recorded and on empty blocks.
+    pub rest_txs: Option<Bytes>,
+    /// `eth_getBlockByNumber(height, false)`.
+    pub eth_block: Option<Bytes>,
+    /// `eth_getBlockReceipts(height)`.
+    pub eth_receipts: Option<Bytes>,
+    /// `debug_traceBlockByNumber(height, callTracer)`; absent on blocks without transactions.
+    pub eth_trace: Option<Trace>,
+}
+
+/// What `debug_traceBlockByNumber` answered: the raw `result`, or the raw `error` object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trace {
+    /// The traces, an array.
+    Result(Bytes),
+    /// The node's error object (`code`, `message`).
+    Error(Bytes),
+}
+
+/// What a block says of itself, as `/status` needs it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Head<'a> {
+    /// The block hash, upper-case hex.
+    #[serde(skip)]
+    pub(crate) hash: &'a str,
+    pub(crate) app_hash: &'a str,
+    pub(crate) time: &'a str,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'a> {
+    height: u64,
+    #[serde(borrow)]
+    block: &'a RawValue,
+    block_results: &'a RawValue,
+    #[serde(default)]
+    rest_txs: Option<&'a RawValue>,
+    #[serde(default)]
+    eth_block: Option<&'a RawValue>,
+    #[serde(default)]
+    eth_receipts: Option<&'a RawValue>,
+    #[serde(default)]
+    eth_trace: Option<TraceLine<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TraceLine<'a> {
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+impl Height {
+    /// Reads a line of `blocks.ndjson`; the error says what is wrong with it.
+    pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
+        let text = Bytes::copy_from_slice(text);
+        let line: Line<'_> = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
+        let slice = |raw: &RawValue| text.slice_ref(raw.get().as_bytes());
+        let eth_trace = match line.eth_trace {
+            None => None,
+            Some(TraceLine { result: Some(result), error: None }) => Some(Trace::Result(slice(result))),
+            Some(TraceLine { result: None, error: Some(error) }) => Some(Trace::Error(slice(error))),
+            Some(_) => return Err("eth_trace must be null or have one of `result` and `error`".to_owned()),
+        };
+        Ok(Self {
+            height: line.height,
+            block: slice(line.block),
+            block_results: slice(line.block_results),
+            rest_txs: line.rest_txs.map(slice),
+            eth_block: line.eth_block.map(slice),
+            eth_receipts: line.eth_receipts.map(slice),
+            eth_trace,
+        })
+    }
+
+    /// The raw transactions of the block, base64 as the node writes them.
+    pub fn raw_txs(&self) -> Result<Vec<Cow<'_, str>>, serde_json::Error> {
+        raw_txs(&self.block)
+    }
+
+    /// Hash, time and application hash of the block.
+    pub(crate) fn head(&self) -> Result<Head<'_>, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Id<'a> {
+            hash: &'a str,
+        }
+        #[derive(Deserialize)]
+        struct Inner<'a> {
+            #[serde(borrow)]
+            header: Head<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Outer<'a> {
+            #[serde(borrow)]
+            block_id: Id<'a>,
+            block: Inner<'a>,
+        }
+        let outer: Outer<'_> = serde_json::from_slice(&self.block)?;
+        Ok(Head { hash: outer.block_id.hash, ..outer.block.header })
+    }
+}
+
+/// The raw transactions of a `/block` result.
+pub(crate) fn raw_txs(block: &[u8]) -> Result<Vec<Cow<'_, str>>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        txs: Vec<Cow<'a, str>>,
+    }
+    #[derive(Deserialize)]
+    struct Inner<'a> {
+        #[serde(borrow)]
+        data: Data<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Outer<'a> {
+        #[serde(borrow)]
+        block: Inner<'a>,
+    }
+    let outer: Outer<'_> = serde_json::from_slice(block)?;
+    Ok(outer.block.data.txs)
+}
+
+/// The items of a raw JSON array, raw.
+pub(crate) fn items(array: &[u8]) -> Result<Vec<&RawValue>, serde_json::Error> {
+    serde_json::from_slice(array)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_into_its_members_without_change() {
+        let text = br#"{"height":7,"block":{"a": [1]},"block_results":{},"eth_receipts":[],"eth_trace":{"result":[{}]}}"#;
+        let height = Height::parse(text).unwrap();
+        assert_eq!(&height.block[..], br#"{"a": [1]}"#);
+        assert_eq!(height.eth_receipts.as_deref(), Some(&b"[]"[..]));
+        assert_eq!(height.eth_trace, Some(Trace::Result(Bytes::from_static(b"[{}]"))));
+        assert!(height.rest_txs.is_none());
+    }
+
+    #[test]
+    fn a_trace_with_both_or_neither_outcome_is_refused() {
+        for trace in ["{}", r#"{"result":[],"error":{}}"#, r#"{"result":[],"more":1}"#] {
+            let text = format!(r#"{{"height":1,"block":{{}},"block_results":{{}},"eth_trace":{trace}}}"#);
+            assert!(Height::parse(text.as_bytes()).is_err(), "{trace}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_the_format_does_not_have_is_refused() {
+        let message = Height::parse(br#"{"height":1,"block":{},"block_results":{},"wasm":1}"#).unwrap_err();
+        assert!(message.contains("wasm"), "{message}");
+    }
+}

@@ -1,0 +1,223 @@
+//! A recorded chain in memory: the raw answers of a node per height, and its answers to questions about state.
+//!
+//! Must hold: what is given out is the node's own text, byte for byte; heights are dense from first to last; memory is
+//! the text of the heights once, plus the state answers.
+
+mod block;
+mod lines;
+mod state;
+mod write;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::Error;
+pub use block::{Height, Trace};
+pub(crate) use block::{items, raw_txs};
+pub use state::{Outcome, RestAnswer, StateAnswers};
+pub(crate) use state::{cometbft_path, query_pairs};
+pub use write::{Line, RecordingWriter};
+
+/// The version of the recording format that this code reads and writes.
+pub const FORMAT: u32 = 1;
+
+pub(crate) const SUMMARY_FILE: &str = "recording.json";
+pub(crate) const BLOCKS_FILE: &str = "blocks.ndjson.zst";
+pub(crate) const STATE_FILE: &str = "state.ndjson.zst";
+/// More answers, taken after the last height; few recordings have it.
+const EXTRA_FILE: &str = "extra.ndjson.zst";
+
+/// `recording.json`: what a recording is and how much is in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The format, [`FORMAT`].
+    pub format: u32,
+    /// The recording's name.
+    pub name: String,
+    /// The chain's id.
+    pub chain_id: String,
+    /// `evm`, `move`, `wasm` or `none`.
+    pub vm: String,
+    /// The first recorded height.
+    pub first_height: u64,
+    /// The last recorded height.
+    pub last_height: u64,
+    /// Raw transactions in all blocks.
+    pub txs: u64,
+    /// EVM receipts in all blocks.
+    pub evm_txs: u64,
+    /// Call frames in all traces.
+    pub trace_frames: u64,
+    /// The denomination of fees; empty if the recorder was not told.
+    pub fee_denom: String,
+    /// Lines of kind `rest` and `eth_call` in the state file.
+    pub state_queries: u64,
+}
+
+/// Where a transaction is: its height and its position in the block.
+pub(crate) type Place = (u64, usize);
+
+/// A recorded chain, opened.
+#[derive(Debug)]
+pub struct Recording {
+    summary: Summary,
+    heights: Vec<Height>,
+    state: StateAnswers,
+    txs: OnceLock<HashMap<[u8; 32], Place>>,
+    eth_txs: OnceLock<HashMap<String, Place>>,
+}
+
+impl Recording {
+    /// Reads a recording's directory into memory.
+    ///
+    /// Fails when a file is missing or torn, a line is not what the format says, the heights are not dense from
+    /// `first_height` to `last_height`, or the format is another one.
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        let summary = read_summary(&dir.join(SUMMARY_FILE))?;
+        let heights = read_heights(&dir.join(BLOCKS_FILE), &summary)?;
+        let mut state = StateAnswers::default();
+        lines::for_each_line(&dir.join(STATE_FILE), |line| state.add(line))?;
+        let extra = dir.join(EXTRA_FILE);
+        if extra.exists() {
+            lines::for_each_line(&extra, |line| state.add(line))?;
+        }
+        Ok(Self { summary, heights, state, txs: OnceLock::new(), eth_txs: OnceLock::new() })
+    }
+
+    /// What and how much is recorded.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// Whether the chain has an EVM, and so a JSON-RPC.
+    pub fn is_evm(&self) -> bool {
+        self.summary.vm == "evm"
+    }
+
+    /// The first recorded height.
+    pub fn first(&self) -> u64 {
+        self.summary.first_height
+    }
+
+    /// The last recorded height.
+    pub fn last(&self) -> u64 {
+        self.summary.last_height
+    }
+
+    /// The answers about a height, if it was recorded.
+    pub fn height(&self, height: u64) -> Option<&Height> {
+        let index = height.checked_sub(self.first())?;
+        self.heights.get(usize::try_from(index).ok()?)
+    }
+
+    /// All heights, in order.
+    pub fn heights(&self) -> &[Height] {
+        &self.heights
+    }
+
+    /// The answers about state.
+    pub fn state(&self) -> &StateAnswers {
+        &self.state
+    }
+
+    /// Where the transaction with this SHA-256 is. The first call hashes every recorded transaction.
+    pub(crate) fn place_of_tx(&self, hash: &[u8; 32]) -> Option<Place> {
+        self.txs.get_or_init(|| self.index_txs()).get(hash).copied()
+    }
+
+    /// Where the receipt of this EVM hash (lower case, `0x`) is. The first call reads every recorded receipt.
+    pub(crate) fn place_of_receipt(&self, hash: &str) -> Option<Place> {
+        self.eth_txs.get_or_init(|| self.index_receipts()).get(hash).copied()
+    }
+
+    fn index_txs(&self) -> HashMap<[u8; 32], Place> {
+        let mut index = HashMap::new();
+        for height in &self.heights {
+            let raw_txs = height.raw_txs().unwrap_or_else(|e| {
+                tracing::warn!(
+                    height = height.height,
+                    "the transactions of this block cannot be looked up: {e}"
+                );
+                Vec::new()
+            });
+            for (i, raw) in raw_txs.iter().enumerate() {
+                match STANDARD.decode(raw.as_bytes()) {
+                    Ok(bytes) => {
+                        index.insert(Sha256::digest(bytes).into(), (height.height, i));
+                    }
+                    Err(e) => tracing::warn!(height = height.height, tx = i, "not base64: {e}"),
+                }
+            }
+        }
+        index
+    }
+
+    fn index_receipts(&self) -> HashMap<String, Place> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Receipt {
+            transaction_hash: String,
+        }
+        let mut index = HashMap::new();
+        for height in &self.heights {
+            let receipts = height.eth_receipts.as_deref().unwrap_or(b"[]");
+            match serde_json::from_slice::<Vec<Receipt>>(receipts) {
+                Ok(receipts) => {
+                    let places = receipts.into_iter().enumerate();
+                    index.extend(places.map(|(i, receipt)| (receipt.transaction_hash, (height.height, i))));
+                }
+                Err(e) => {
+                    tracing::warn!(
+                        height = height.height,
+                        "the receipts of this block cannot be looked up: {e}"
+                    );
+                }
+            }
+        }
+        index
+    }
+}
+
+fn read_summary(path: &Path) -> Result<Summary, Error> {
+    let text = fs::read(path).map_err(|e| Error::io("open", path, e))?;
+    let summary: Summary = serde_json::from_slice(&text).map_err(|e| Error::file(path, e.to_string()))?;
+    if summary.format != FORMAT {
+        let message = format!("format {}; this program reads format {FORMAT}", summary.format);
+        return Err(Error::file(path, message));
+    }
+    if summary.first_height == 0 || summary.last_height < summary.first_height {
+        let message = format!("heights {} to {} are no range", summary.first_height, summary.last_height);
+        return Err(Error::file(path, message));
+    }
+    Ok(summary)
+}
+
+fn read_heights(path: &Path, summary: &Summary) -> Result<Vec<Height>, Error> {
+    let mut heights = Vec::new();
+    let mut next = summary.first_height;
+    lines::for_each_line(path, |line| {
+        let height = Height::parse(line)?;
+        if height.height != next || next > summary.last_height {
+            let (first, last) = (summary.first_height, summary.last_height);
+            return Err(format!(
+                "height {} where {next} was expected ({SUMMARY_FILE} says {first} to {last})",
+                height.height
+            ));
+        }
+        next += 1;
+        heights.push(height);
+        Ok(())
+    })?;
+    if next <= summary.last_height {
+        let message = format!("ends before height {next}; {SUMMARY_FILE} says up to {}", summary.last_height);
+        return Err(Error::file(path, message));
+    }
+    Ok(heights)
+}

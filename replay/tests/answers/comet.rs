@@ -1,0 +1,195 @@
+//! `CometBFT` RPC against the recordings.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::Request;
+use replay::answers::{Service, View, answer};
+use replay::recording::Outcome;
+use replay::tally::Tally;
+use serde_json::{Value, json};
+use sha2::Digest as _;
+
+use crate::{Chain, EVM, L1, MOVE, WASM, get, parse, post};
+
+const COMET: Service = Service::Comet;
+
+fn rpc(chain: &Chain, method: &str, params: Value) -> crate::Said {
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    chain.post(COMET, "/", &call.to_string())
+}
+
+/// The recorded answer to a question without parameters.
+fn recorded(chain: &Chain, method: &str) -> Value {
+    match chain.recording.state().cometbft(method, &std::collections::BTreeMap::new()).unwrap() {
+        Outcome::Result(raw) => parse(raw),
+        Outcome::Error(raw) => panic!("{raw:?}"),
+    }
+}
+
+#[test]
+fn every_block_of_every_scenario_is_answered_as_recorded_by_get_and_post() {
+    for chain in [&*EVM, &*WASM, &*MOVE] {
+        for height in chain.recording.heights() {
+            for (method, raw) in [("block", &height.block), ("block_results", &height.block_results)] {
+                let raw = std::str::from_utf8(raw).unwrap();
+                let h = height.height;
+                let said = chain.get(COMET, &format!("/{method}?height={h}"));
+                assert_eq!(said.text, format!(r#"{{"jsonrpc":"2.0","id":-1,"result":{raw}}}"#));
+                let said = rpc(chain, method, json!({ "height": h.to_string() }));
+                assert_eq!(said.text, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{raw}}}"#));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_height_may_be_a_number_a_string_quoted_positional_or_left_out() {
+    let block = |height: usize| parse(&EVM.recording.heights()[height - 1].block);
+    for path in ["/block?height=5", "/block?height=%225%22"] {
+        assert_eq!(EVM.get(COMET, path).result(), block(5), "{path}");
+    }
+    for params in [json!({"height": "5"}), json!({"height": 5}), json!(["5"]), json!([5])] {
+        assert_eq!(rpc(&EVM, "block", params.clone()).result(), block(5), "{params}");
+    }
+    for params in [json!({}), json!([]), Value::Null, json!({"height": null})] {
+        assert_eq!(rpc(&EVM, "block", params.clone()).result(), block(226), "{params}");
+    }
+    assert_eq!(EVM.get(COMET, "/block").result(), block(226));
+}
+
+#[test]
+fn a_batch_is_answered_in_order() {
+    let body = r#"[{"id":"a","method":"block","params":{"height":"2"}},{"id":7,"method":"health"}]"#;
+    let said = EVM.post(COMET, "/", body);
+    let answers = said.json();
+    assert_eq!(answers[0]["id"], "a");
+    assert_eq!(answers[0]["result"]["block"]["header"]["height"], "2");
+    assert_eq!(answers[1], json!({ "jsonrpc": "2.0", "id": 7, "result": {} }));
+}
+
+#[test]
+fn a_height_above_the_shown_one_and_one_below_the_first_are_refused_in_the_nodes_words() {
+    let future = "height 11 must be less than or equal to the current blockchain height 10";
+    let pruned = "height 3 is not available, lowest height is 4";
+    for (height, text) in [(11, future), (3, pruned), (0, "height must be greater than 0, but got 0")] {
+        for method in ["block", "block_results"] {
+            let said = WASM.ask_at(10, COMET, get(&format!("/{method}?height={height}")));
+            assert_eq!(said.status, 500);
+            let want = json!({ "code": -32603, "message": "Internal error", "data": text });
+            assert_eq!(said.json(), json!({ "jsonrpc": "2.0", "id": -1, "error": want }));
+            let body = format!(r#"{{"id":3,"method":"{method}","params":{{"height":"{height}"}}}}"#);
+            let said = WASM.ask_at(10, COMET, post("/", &body));
+            assert_eq!((said.status, said.missing), (200, 0));
+            assert_eq!(said.json(), json!({ "jsonrpc": "2.0", "id": 3, "error": want }));
+        }
+    }
+    let said = WASM.get(COMET, "/block?height=x");
+    assert_eq!((said.status, &said.json()["error"]["code"]), (500, &json!(-32602)));
+}
+
+#[test]
+fn results_of_the_tip_alone_may_lag_and_are_missed_in_the_nodes_words() {
+    let tally = Tally::default();
+    let view =
+        View { recording: &EVM.recording, shown: 9, null_receipts: false, no_results: true, tally: &tally };
+    let answer = |height: u64| answer(COMET, view, &get(&format!("/block_results?height={height}")));
+    assert!(std::str::from_utf8(&answer(9).body).unwrap().contains("could not find results for height #9"));
+    assert_eq!(answer(8).status, 200);
+}
+
+#[test]
+fn the_status_follows_from_the_blocks_and_equals_the_recorded_one_at_the_recorded_height() {
+    assert_eq!(EVM.get(COMET, "/status").result(), recorded(&EVM, "status"));
+    assert_eq!(MOVE.get(COMET, "/status").result(), recorded(&MOVE, "status"));
+    let said = EVM.ask_at(17, COMET, get("/status")).result();
+    let header = &parse(&EVM.recording.height(17).unwrap().block)["block"]["header"];
+    assert_eq!(said["sync_info"]["latest_block_height"], "17");
+    assert_eq!(said["sync_info"]["latest_block_time"], header["time"]);
+    assert_eq!(said["sync_info"]["latest_app_hash"], header["app_hash"]);
+    assert_eq!(WASM.get(COMET, "/status").result()["sync_info"]["earliest_block_height"], "4");
+}
+
+#[test]
+fn the_application_follows_from_the_results_and_equals_the_recorded_one_at_the_recorded_height() {
+    assert_eq!(EVM.get(COMET, "/abci_info").result(), recorded(&EVM, "abci_info"));
+    let said = EVM.ask_at(17, COMET, get("/abci_info")).result();
+    assert_eq!(said["response"]["last_block_height"], "17");
+}
+
+#[test]
+fn the_descriptors_are_found_however_they_are_asked_for() {
+    let path = "/cosmos.reflection.v1.ReflectionService/FileDescriptors";
+    let get = EVM.get(COMET, &format!("/abci_query?path=%22{path}%22")).result();
+    assert!(get["response"]["value"].as_str().unwrap().len() > 100_000);
+    for params in [
+        json!({ "path": path }),
+        json!({ "path": path, "data": "", "height": "0", "prove": false }),
+        json!([path, "", "0", false]),
+    ] {
+        assert_eq!(rpc(&EVM, "abci_query", params).result(), get);
+    }
+    let other = rpc(&EVM, "abci_query", json!({ "path": "/other", "data": "0a" }));
+    assert_eq!(other.missing, 1);
+    assert!(other.json()["error"]["message"].as_str().unwrap().starts_with("not recorded: "));
+}
+
+#[test]
+fn validators_are_answered_only_as_recorded() {
+    let path = "/validators?page=1&per_page=100";
+    let validators = EVM.get(COMET, path).result();
+    assert_eq!(validators, EVM.get(COMET, &format!("{path}&height=226")).result());
+    assert_eq!(EVM.get(COMET, &format!("{path}&height=225")).missing, 1);
+}
+
+#[test]
+fn a_transaction_is_taken_out_of_its_block_and_equals_what_the_node_said_of_it() {
+    let mut compared = 0;
+    let extra =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/l1-l2/l1/extra.ndjson.zst");
+    let text = String::from_utf8(zstd::decode_all(std::fs::File::open(extra).unwrap()).unwrap()).unwrap();
+    for line in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let Some(hash) = line["path"].as_str().and_then(|path| path.strip_prefix("/tx?hash=0x")) else {
+            continue;
+        };
+        if let Some(error) = line.get("error") {
+            assert_eq!(L1.get(COMET, &format!("/tx?hash=0x{hash}")).json()["error"], *error);
+            continue;
+        }
+        let said = L1.get(COMET, &format!("/tx?hash=0x{hash}")).result();
+        assert_eq!(said, line["answer"], "{hash}");
+        let base64 = STANDARD.encode(hex::decode(hash).unwrap());
+        assert_eq!(rpc(&L1, "tx", json!({ "hash": base64 })).result(), said);
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared}");
+}
+
+#[test]
+fn a_transaction_that_is_unknown_or_held_back_is_not_found() {
+    let unknown = EVM.get(COMET, &format!("/tx?hash=0x{}", "AB".repeat(32)));
+    assert_eq!((unknown.status, unknown.missing), (500, 0));
+    assert_eq!(unknown.json()["error"]["data"], format!("tx ({}) not found", "AB".repeat(32)));
+    assert_eq!(WASM.get(COMET, &format!("/tx?hash=0x{}", "AB".repeat(32))).missing, 1);
+    assert_eq!(EVM.get(COMET, "/tx?hash=0x12").json()["error"]["code"], -32602);
+    let raw = EVM.recording.height(2).unwrap().raw_txs().unwrap()[0].to_string();
+    let hash = sha2::Sha256::digest(STANDARD.decode(raw).unwrap());
+    let path = format!("/tx?hash=0x{}", hex::encode(hash));
+    assert_eq!(EVM.ask_at(1, COMET, get(&path)).status, 500);
+    assert_eq!(EVM.ask_at(2, COMET, get(&path)).result()["height"], "2");
+}
+
+#[test]
+fn what_was_not_recorded_and_what_is_no_question_fails_loudly() {
+    for path in ["/genesis", "/net_info", "/", "/nonsense"] {
+        let said = EVM.get(COMET, path);
+        assert_eq!((said.status, said.missing), (500, 1), "{path}");
+        assert_eq!(said.json()["error"]["code"], -32000);
+    }
+    assert_eq!(EVM.post(COMET, "/", "{").json()["error"]["code"], -32700);
+    let put = Request::put("/status").body(Bytes::new()).unwrap();
+    assert_eq!(EVM.ask(COMET, put).status, 405);
+    for params in [json!("x"), json!([1, 2]), json!({"height": {}})] {
+        assert_eq!(rpc(&EVM, "block", params.clone()).json()["error"]["code"], -32602, "{params}");
+    }
+}

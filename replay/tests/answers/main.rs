@@ -1,0 +1,91 @@
+//! What a replay node answers, checked against the recordings: every form of question, and every refusal.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on fails there and then.
+
+mod comet;
+mod json_rpc;
+mod rest;
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use http::Request;
+use replay::Recording;
+use replay::answers::{Answer, Service, View, answer};
+use replay::tally::Tally;
+use serde_json::Value;
+
+static EVM: LazyLock<Chain> = LazyLock::new(|| Chain::open("evm-scenario"));
+static WASM: LazyLock<Chain> = LazyLock::new(|| Chain::open("wasm-scenario"));
+static MOVE: LazyLock<Chain> = LazyLock::new(|| Chain::open("move-scenario"));
+static L1: LazyLock<Chain> = LazyLock::new(|| Chain::open("l1-l2/l1"));
+
+/// A recording to be asked.
+struct Chain {
+    recording: Recording,
+}
+
+/// What came back, and how many questions it missed.
+struct Said {
+    status: u16,
+    text: String,
+    missing: u64,
+}
+
+impl Chain {
+    fn open(name: &str) -> Self {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings").join(name);
+        Self { recording: Recording::open(&dir).unwrap() }
+    }
+
+    fn ask_at(&self, shown: u64, service: Service, request: Request<Bytes>) -> Said {
+        let tally = Tally::default();
+        let view = View {
+            recording: &self.recording,
+            shown,
+            null_receipts: false,
+            no_results: false,
+            tally: &tally,
+        };
+        let Answer { status, body } = answer(service, view, &request);
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        Said { status: status.as_u16(), text, missing: tally.missing().count }
+    }
+
+    fn ask(&self, service: Service, request: Request<Bytes>) -> Said {
+        self.ask_at(self.recording.last(), service, request)
+    }
+
+    fn get(&self, service: Service, path: &str) -> Said {
+        self.ask(service, get(path))
+    }
+
+    fn post(&self, service: Service, path: &str, body: &str) -> Said {
+        self.ask(service, post(path, body))
+    }
+}
+
+impl Said {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e}: {}", self.text))
+    }
+
+    /// The `result` of an answer that must be one.
+    fn result(&self) -> Value {
+        assert_eq!((self.status, self.missing), (200, 0), "{}", self.text);
+        self.json().get("result").unwrap_or_else(|| panic!("no result: {}", self.text)).clone()
+    }
+}
+
+fn get(path: &str) -> Request<Bytes> {
+    Request::get(path).body(Bytes::new()).unwrap()
+}
+
+fn post(path: &str, body: &str) -> Request<Bytes> {
+    Request::post(path).body(Bytes::from(body.to_owned())).unwrap()
+}
+
+fn parse(raw: &[u8]) -> Value {
+    serde_json::from_slice(raw).unwrap()
+}

@@ -1,0 +1,209 @@
+//! The replay node over real sockets: the three services, the shown height, the faults.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on fails there and then.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use replay::{Addresses, Call, Error, Options, Recording, ReplayNode};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+static EVM: LazyLock<Arc<Recording>> = LazyLock::new(|| {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/evm-scenario");
+    Arc::new(Recording::open(&dir).unwrap())
+});
+
+const RECEIPTS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBlockReceipts","params":["0x2"]}"#;
+
+/// The whole answer as it came over the wire; empty when the connection was closed without one.
+async fn exchange(url: &str, method: &str, path: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: node\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    // A cut answer may also end in a reset; what came before it is kept.
+    if let Err(e) = stream.read_to_end(&mut answer).await {
+        assert_eq!(e.kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+async fn get(url: &str, path: &str) -> String {
+    exchange(url, "GET", path, "").await
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or("closed")
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").unwrap().1
+}
+
+fn json(answer: &str) -> Value {
+    serde_json::from_str(body(answer)).unwrap()
+}
+
+async fn start(options: Options) -> ReplayNode {
+    ReplayNode::start(Arc::clone(&EVM), Addresses::default(), options).await.unwrap()
+}
+
+async fn with_faults(faults: &[&str], seed: u64) -> ReplayNode {
+    let faults = faults.iter().map(|text| text.parse().unwrap()).collect();
+    start(Options { faults, seed, ..Options::default() }).await
+}
+
+async fn tip(node: &ReplayNode) -> Value {
+    json(&get(&node.comet_url(), "/status").await)["result"]["sync_info"]["latest_block_height"].clone()
+}
+
+#[tokio::test]
+async fn the_three_services_answer_on_their_own_sockets_and_count_what_they_are_asked() {
+    let node = start(Options::default()).await;
+    let block = get(&node.comet_url(), "/block?height=2").await;
+    assert!(block.to_ascii_lowercase().contains("content-type: application/json\r\n"), "{block}");
+    assert_eq!(json(&block)["result"]["block"]["header"]["height"], "2");
+    let latest = get(&node.rest_url(), "/cosmos/base/tendermint/v1beta1/blocks/latest").await;
+    assert_eq!(json(&latest)["block"]["header"]["height"], "226");
+    let receipts = json(&exchange(&node.json_rpc_url(), "POST", "/", RECEIPTS).await);
+    assert_eq!(receipts["result"].as_array().unwrap().len(), 1);
+    let not_allowed = get(&node.json_rpc_url(), "/").await;
+    assert_eq!(status(&not_allowed), "405");
+    assert!(not_allowed.to_ascii_lowercase().contains("\r\nallow: post\r\n"), "{not_allowed}");
+    assert_eq!(
+        (node.asked(Call::Block), node.asked(Call::RestBlock), node.asked(Call::EthBlockReceipts)),
+        (1, 1, 1)
+    );
+    assert_eq!((node.missing().count, node.faulted()), (0, 0));
+    let missing = get(&node.rest_url(), "/nothing").await;
+    assert_eq!(status(&missing), "501");
+    assert_eq!(node.missing().questions, ["GET /nothing "]);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_stopped_node_no_longer_listens() {
+    let node = start(Options::default()).await;
+    let urls = [node.comet_url(), node.rest_url(), node.json_rpc_url()];
+    node.stop().await;
+    for url in urls {
+        assert!(TcpStream::connect(url.trim_start_matches("http://")).await.is_err(), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn heights_are_held_back_until_they_are_shown() {
+    let node = start(Options { up_to: Some(10), ..Options::default() }).await;
+    assert_eq!(tip(&node).await, "10");
+    assert_eq!(status(&get(&node.comet_url(), "/block?height=11").await), "500");
+    node.show(11).unwrap();
+    assert_eq!(tip(&node).await, "11");
+    assert_eq!(status(&get(&node.comet_url(), "/block?height=11").await), "200");
+    node.show(3).unwrap();
+    assert_eq!(node.shown(), 3);
+    assert!(matches!(node.show(227), Err(Error::NoSuchHeight { height: 227, first: 1, last: 226 })));
+    let options = Options { up_to: Some(0), ..Options::default() };
+    let refused = ReplayNode::start(Arc::clone(&EVM), Addresses::default(), options).await.unwrap_err();
+    assert_eq!(refused.to_string(), "height 0 is not in the recording: it has 1 to 226");
+}
+
+#[tokio::test]
+async fn the_chain_grows_by_one_height_each_time_and_never_beyond_its_end() {
+    let every = Duration::from_millis(2);
+    let node = start(Options { block_every: Some(every), ..Options::default() }).await;
+    let begin = Instant::now();
+    let mut shown = node.watch();
+    let mut before = *shown.borrow_and_update();
+    while before < 226 {
+        shown.changed().await.unwrap();
+        let now = *shown.borrow_and_update();
+        assert!(before < now && now <= 226, "{before} {now}");
+        before = now;
+    }
+    // Delayed ticks are not caught up, so it cannot have taken less time than its blocks.
+    assert!(begin.elapsed() >= every * 200, "{:?}", begin.elapsed());
+    let more = timeout(every * 10, shown.changed()).await;
+    assert!(more.is_err(), "grew beyond the end");
+    assert_eq!(tip(&node).await, "226");
+}
+
+#[tokio::test]
+async fn a_chain_that_grows_begins_at_the_height_it_is_told() {
+    let block_every = Some(Duration::ZERO);
+    let node = start(Options { up_to: Some(224), block_every, ..Options::default() }).await;
+    let mut shown = node.watch();
+    assert_eq!(node.shown(), 224);
+    assert_eq!(*shown.wait_for(|height| *height == 226).await.unwrap(), 226);
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_named() {
+    let first = start(Options::default()).await;
+    let taken: std::net::SocketAddr = first.rest_url().trim_start_matches("http://").parse().unwrap();
+    let addresses = Addresses { rest: taken, ..Addresses::default() };
+    let message =
+        ReplayNode::start(Arc::clone(&EVM), addresses, Options::default()).await.unwrap_err().to_string();
+    assert!(message.contains(&format!("rest cannot listen on {taken}")), "{message}");
+}
+
+#[tokio::test]
+async fn refusals_and_torn_answers_come_over_the_wire() {
+    let node = with_faults(&["comet:429=7s", "rest:cut", "json-rpc:hang-up"], 1).await;
+    let busy = get(&node.comet_url(), "/status").await;
+    assert_eq!(status(&busy), "429");
+    assert!(busy.to_ascii_lowercase().contains("\r\nretry-after: 7\r\n"), "{busy}");
+    let cut = get(&node.rest_url(), "/cosmos/auth/v1beta1/bech32").await;
+    let whole = EVM.state().rest("GET", "/cosmos/auth/v1beta1/bech32", None, None).unwrap().body.clone();
+    assert!(cut.to_ascii_lowercase().contains(&format!("\r\ncontent-length: {}\r\n", whole.len())), "{cut}");
+    assert_eq!(body(&cut).as_bytes(), &whole[..whole.len() / 2]);
+    assert_eq!(exchange(&node.json_rpc_url(), "POST", "/", RECEIPTS).await, "");
+    assert_eq!(node.faulted(), 3);
+    assert_eq!(node.asked(Call::Status), 0);
+}
+
+#[tokio::test]
+async fn lagging_and_stale_answers_come_over_the_wire() {
+    let node = with_faults(&["json-rpc:null-receipts", "comet:stale=6", "comet:no-results"], 1).await;
+    assert_eq!(tip(&node).await, "220");
+    assert_eq!(status(&get(&node.comet_url(), "/block?height=221").await), "500");
+    let results = get(&node.comet_url(), "/block_results?height=220").await;
+    assert_eq!(json(&results)["error"]["data"], "could not find results for height #220");
+    let receipts = json(&exchange(&node.json_rpc_url(), "POST", "/", RECEIPTS).await);
+    assert!(receipts.as_object().unwrap().contains_key("result") && receipts["result"].is_null());
+    let rest = get(&node.rest_url(), "/cosmos/base/tendermint/v1beta1/blocks/latest").await;
+    assert_eq!(json(&rest)["block"]["header"]["height"], "226");
+}
+
+#[tokio::test]
+async fn a_delayed_answer_comes_later_and_whole() {
+    let node = with_faults(&["delay=150ms", "delay=150ms"], 1).await;
+    let begin = Instant::now();
+    let answer = get(&node.comet_url(), "/health").await;
+    assert_eq!(json(&answer)["result"], serde_json::json!({}));
+    assert!(begin.elapsed() >= Duration::from_millis(300), "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn the_same_seed_hits_the_same_requests() {
+    let mut runs = Vec::new();
+    for seed in [5, 5, 6] {
+        let node = with_faults(&["500@0.3", "hang-up@0.1"], seed).await;
+        let mut statuses = Vec::new();
+        for _ in 0..60 {
+            statuses.push(status(&get(&node.comet_url(), "/health").await).to_owned());
+        }
+        runs.push((statuses, node.faulted()));
+    }
+    assert_eq!(runs[0], runs[1]);
+    assert_ne!(runs[0], runs[2]);
+    for kind in ["200", "500", "closed"] {
+        assert!(runs[0].0.iter().any(|status| status == kind), "{kind}: {:?}", runs[0].0);
+    }
+}
