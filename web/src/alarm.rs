@@ -55,7 +55,7 @@ mod tests {
     fn it_can_be_set_to_later_and_to_earlier() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let (short, long) = (Duration::from_millis(20), Duration::from_secs(3600));
+            let (short, long) = (Duration::from_millis(20), Duration::from_hours(1));
             let mut alarm = Alarm::default();
             for before in [long, short] {
                 assert!(poll_fn(|cx| Poll::Ready(alarm.poll(cx, before))).await.is_pending());

@@ -12,6 +12,7 @@ use twox_hash::XxHash3_64;
 const TAG_LEN: usize = 20;
 
 /// The tag of a body.
+#[expect(clippy::expect_used, reason = "the text says why it cannot fail")]
 pub(crate) fn tag(body: &[u8]) -> HeaderValue {
     const DIGITS: [u8; 16] = *b"0123456789abcdef";
     let mut tag = BytesMut::with_capacity(TAG_LEN);

@@ -33,7 +33,7 @@
 //! static GREETING: Schema =
 //!     Schema { name: "Greeting", doc: "A greeting.", fields: &[Field::new("text", Kind::String, "The words.")] };
 //!
-//! static ENDPOINTS: &[Endpoint<Greetings>] = &[Endpoint {
+//! static GROUPS: &[&[Endpoint<Greetings>]] = &[&[Endpoint {
 //!     method: Method::Get,
 //!     path: "/greet/{name}",
 //!     tag: "Greetings",
@@ -42,7 +42,7 @@
 //!     response: &GREETING,
 //!     handler: greet,
 //!     cache: Freshness::LIST,
-//! }];
+//! }]];
 //!
 //! fn greet(greetings: &Greetings, call: &Call<'_>) -> Result<Reply, Refusal> {
 //!     match call.text("name") {
@@ -51,11 +51,11 @@
 //!     }
 //! }
 //!
-//! let app = App::new(Greetings { greeting: "hello" }, &[ENDPOINTS])?;
+//! let app = App::new(Greetings { greeting: "hello" }, GROUPS)?;
 //! assert_eq!(app.get("/greet/you").body().as_ref(), br#"{"text":"hello you"}"#);
 //! assert_eq!(app.get("/greet/nobody").status(), 404);
 //!
-//! let document = web::openapi::document("Greetings", "Says hello.", "1", &[ENDPOINTS], |_| true);
+//! let document = web::openapi::document("Greetings", "Says hello.", "1", GROUPS, |_| true);
 //! assert_eq!(document["paths"]["/greet/{name}"]["get"]["tags"][0], "Greetings");
 //! # Ok::<(), web::router::RouteError>(())
 //! ```

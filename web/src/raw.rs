@@ -16,7 +16,7 @@ use crate::answer::{Answer, CutShort, Progress};
 use crate::app::refused;
 use crate::limits::Limits;
 use crate::serve::Gate;
-use crate::service::{read, within};
+use crate::service::{last, read, within};
 
 /// What is done with a request.
 #[derive(Debug)]
@@ -81,13 +81,13 @@ where
             };
             let reply = match body {
                 Ok(body) => handler(Request::from_parts(head, body)).await,
-                Err(refusal) => {
-                    progress.linger();
-                    RawReply::Whole(refused(&refusal))
-                }
+                Err(refusal) => RawReply::Whole(last(refused(&refusal), &progress)),
             };
             match reply {
                 RawReply::Whole(response) => Ok(response.map(|bytes| Answer::whole(bytes, progress))),
+                RawReply::Cut(response, sent) if sent >= response.body().len() => {
+                    Ok(last(response, &progress).map(|bytes| Answer::whole(bytes, progress)))
+                }
                 RawReply::Cut(response, sent) => Ok(response.map(|bytes| Answer::cut(bytes, sent, progress))),
                 RawReply::HangUp => Err(CutShort),
             }

@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 use bytes::Bytes;
 use http::StatusCode;
-use serde::Serialize;
+use serde_json::Value;
 
 /// Why a request is not answered: an HTTP status and a message for the client.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -86,15 +86,8 @@ impl Refusal {
 
 /// The JSON body of a refusal.
 pub(crate) fn body(status: StatusCode, message: &str) -> Bytes {
-    #[derive(Serialize)]
-    struct Body<'a> {
-        code: u8,
-        message: &'a str,
-        details: [(); 0],
-    }
-
-    let body = Body { code: grpc_code(status), message, details: [] };
-    serde_json::to_vec(&body).expect("a number, a text and an empty list always serialize").into()
+    let (code, message) = (grpc_code(status), Value::from(message));
+    format!(r#"{{"code":{code},"message":{message},"details":[]}}"#).into()
 }
 
 /// `google.rpc.Code` by HTTP status, as grpc-gateway pairs them; 2 (unknown) for what it has no pair for.

@@ -156,7 +156,8 @@ impl<A> Router<A> {
 
     fn literal_below(&mut self, node: usize, segment: &'static str) -> usize {
         let known = self.nodes[node].literals.iter().find(|(other, _)| other.eq_ignore_ascii_case(segment));
-        known.map(|(_, next)| *next).unwrap_or_else(|| {
+        let known = known.map(|(_, next)| *next);
+        known.unwrap_or_else(|| {
             let next = self.push();
             self.nodes[node].literals.push((segment, next));
             next
@@ -218,6 +219,7 @@ fn check_names<A>(endpoint: &Endpoint<A>, names: &[&'static str]) -> Result<(), 
     }
 }
 
+#[expect(clippy::expect_used, reason = "the text says why it cannot fail")]
 fn cache_control(freshness: Freshness) -> HeaderValue {
     let value = Bytes::from(format!("public, max-age={}", freshness.0));
     HeaderValue::from_maybe_shared(value).expect("letters and digits are a header value")

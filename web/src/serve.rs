@@ -16,7 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{AcquireError, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
@@ -71,14 +71,16 @@ impl Gate {
         let mut connections = JoinSet::new();
         loop {
             let next = async {
-                let slot = Arc::clone(&slots).acquire_owned().await.expect("the semaphore is never closed");
-                (slot, accept(&listener).await)
+                let slot = Arc::clone(&slots).acquire_owned().await?;
+                Ok::<_, AcquireError>((slot, accept(&listener).await))
             };
-            let (slot, stream) = tokio::select! {
+            let next = tokio::select! {
                 biased;
                 () = &mut shutdown => break,
                 next = next => next,
             };
+            // Nobody closes the semaphore.
+            let Ok((slot, stream)) = next else { break };
             let progress = Arc::new(Progress::default());
             let wire = Wire::new(stream, Arc::clone(&progress), Arc::clone(&self.limits), self.extra_header);
             let connection = self.connection(wire, service(progress), stopped.clone());

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
+use http::header::CONNECTION;
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::service::Service;
@@ -40,8 +41,8 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
         let progress = Arc::clone(&self.progress);
         let whole = |response: Response<Bytes>| response.map(|bytes| Answer::whole(bytes, progress));
         if let Err(refusal) = within(&head, &body, &self.limits) {
-            self.progress.linger();
-            return Either::Left(ready(Ok(whole(self.app.refuse(&head, &refusal)))));
+            let response = last(self.app.refuse(&head, &refusal), &self.progress);
+            return Either::Left(ready(Ok(whole(response))));
         }
         if head.method != Method::POST || body.is_end_stream() {
             if !body.is_end_stream() {
@@ -54,14 +55,18 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
         Either::Right(Box::pin(async move {
             let response = match read(body, &limits).await {
                 Ok(body) => app.respond(&head, &body),
-                Err(refusal) => {
-                    progress.linger();
-                    app.refuse(&head, &refusal)
-                }
+                Err(refusal) => last(app.refuse(&head, &refusal), &progress),
             };
             Ok(response.map(|bytes| Answer::whole(bytes, progress)))
         }))
     }
+}
+
+/// An answer after which the connection is closed, whatever else the client sends.
+pub(crate) fn last(mut response: Response<Bytes>, progress: &Progress) -> Response<Bytes> {
+    progress.linger();
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// # Errors

@@ -208,6 +208,10 @@ impl AsyncWrite for Wire {
             self.awaited = Awaited::Request;
             self.line_seen = false;
             self.reading.clear();
+            // hyper may be waiting for bytes since before the answer, when that was no idle wait.
+            if self.poll_silence(cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
         }
         Poll::Ready(Ok(()))
     }
@@ -240,10 +244,9 @@ fn refusal(automatic: &[u8], limits: &Limits, line_seen: bool, extra_header: &st
     };
     let body = refusal::body(status, &message);
     let kept: String = head
-        .lines()
+        .split_inclusive("\r\n")
         .skip(1)
-        .filter(|line| !line.is_empty() && !line.starts_with("content-length:"))
-        .map(|line| format!("{line}\r\n"))
+        .filter(|line| *line != "\r\n" && !line.starts_with("content-length:"))
         .collect();
     let mut answer = format!(
         "HTTP/1.1 {status}\r\n{kept}{extra_header}cache-control: no-store\r\ncontent-type: application/json\r\n\

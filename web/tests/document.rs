@@ -1,0 +1,83 @@
+//! The Swagger document of the shop.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod shop;
+
+use serde_json::{Value, json};
+
+fn document() -> Value {
+    web::openapi::document("Shop", "Sells.", "1.2.3", shop::ENDPOINTS, |path| !path.starts_with("/slow"))
+}
+
+#[test]
+fn every_kept_path_is_there_in_full() {
+    let document = document();
+    assert_eq!(document["swagger"], "2.0");
+    assert_eq!(document["info"], json!({ "title": "Shop", "description": "Sells.", "version": "1.2.3" }));
+    let paths = document["paths"].as_object().unwrap();
+    let mut expected: Vec<_> =
+        shop::ENDPOINTS.iter().copied().flatten().map(|endpoint| endpoint.path).collect();
+    expected.retain(|path| *path != "/slow");
+    expected.sort_unstable();
+    expected.dedup();
+    assert_eq!(paths.keys().collect::<Vec<_>>(), expected);
+    assert_eq!(paths["/till"].as_object().unwrap().keys().collect::<Vec<_>>(), ["get", "post"]);
+    assert_eq!(document["tags"], json!([{ "name": "Shop" }, { "name": "Warehouse" }, { "name": "Till" }]));
+}
+
+#[test]
+fn parameters_say_their_type_and_default() {
+    let document = document();
+    let parameters = document["paths"]["/shop/v1/items"]["get"]["parameters"].as_array().unwrap().clone();
+    let named = |name: &str| parameters.iter().find(|parameter| parameter["name"] == name).unwrap();
+    assert_eq!(parameters.len(), 7);
+    assert_eq!(named("pagination.limit")["default"], 100);
+    assert_eq!(named("pagination.limit")["type"], "integer");
+    assert_eq!(named("pagination.reverse")["default"], true);
+    assert_eq!(named("pagination.key").get("default"), None);
+    assert_eq!(named("kinds")["type"], "array");
+    assert_eq!(named("kinds")["collectionFormat"], "multi");
+    assert_eq!(named("order_by")["enum"], json!(["name", "price"]));
+    assert_eq!(named("order_by")["default"], "name");
+    let path = &document["paths"]["/shop/v1/items/{name}"]["get"]["parameters"][0];
+    assert_eq!((&path["in"], &path["required"]), (&json!("path"), &json!(true)));
+}
+
+#[test]
+fn every_reference_has_its_definition() {
+    fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str));
+                members.values().for_each(|value| references(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+    let document = document();
+    let mut found = Vec::new();
+    references(&document, &mut found);
+    assert!(found.len() > 10);
+    for reference in found {
+        let name = reference.strip_prefix("#/definitions/").unwrap();
+        assert!(document["definitions"].get(name).is_some(), "{name}");
+    }
+    assert_eq!(web::openapi::name_conflicts(shop::ENDPOINTS), [""; 0]);
+}
+
+#[test]
+fn cursors_can_be_null_and_errors_are_documented() {
+    let document = document();
+    let page = &document["definitions"]["common.PaginationResponse"]["properties"];
+    assert_eq!(page["next_key"]["x-nullable"], true);
+    assert_eq!(page["total"].get("x-nullable"), None);
+    let item = &document["definitions"]["shop.Item"]["properties"];
+    assert_eq!(item["maker"]["allOf"][0]["$ref"], "#/definitions/shop.Maker");
+    assert_eq!(item["maker"]["x-nullable"], true);
+    let responses = &document["paths"]["/shop/v1/items/{name}"]["get"]["responses"];
+    for status in ["400", "404", "default"] {
+        assert_eq!(responses[status]["schema"]["$ref"], "#/definitions/common.ErrorResponse");
+    }
+}

@@ -1,0 +1,153 @@
+//! A small API for the tests: a shop with items, a warehouse of large answers, and a till.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+
+use web::app::App;
+use web::call::Call;
+use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param, Type};
+use web::limits::Limits;
+use web::refusal::Refusal;
+use web::reply::Reply;
+use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
+use web::server::Server;
+
+/// What the handlers share: where the slow one says that it has begun, and waits to be let go.
+pub(crate) struct Shop {
+    begun: Sender<()>,
+    release: Mutex<Receiver<()>>,
+}
+
+/// The test's end of [`Shop`].
+#[allow(dead_code, reason = "not every test file asks for the slow answer")]
+pub(crate) struct Doorman {
+    pub(crate) begun: Receiver<()>,
+    pub(crate) release: Sender<()>,
+}
+
+static ITEM: Schema = Schema {
+    name: "shop.Item",
+    doc: "What is for sale.",
+    fields: &[
+        Field::new("name", Kind::String, "What it is called."),
+        Field::new("parts", Kind::Array(&Kind::Object(&ITEM)), ""),
+        Field::nullable("maker", Kind::Object(&MAKER), "Who made it."),
+    ],
+};
+
+static MAKER: Schema = Schema { name: "shop.Maker", doc: "A maker.", fields: &[] };
+
+static ITEMS: Schema = Schema {
+    name: "shop.ItemsResponse",
+    doc: "A page of items.",
+    fields: &[
+        Field::new("items", Kind::Array(&Kind::Object(&ITEM)), ""),
+        Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), ""),
+    ],
+};
+
+const fn endpoint(
+    path: &'static str,
+    params: &'static [Param],
+    handler: web::endpoint::Handler<Shop>,
+) -> Endpoint<Shop> {
+    Endpoint {
+        method: Method::Get,
+        path,
+        tag: "Shop",
+        summary: "Answers.",
+        params,
+        response: &ITEM,
+        handler,
+        cache: Freshness::RECORD,
+    }
+}
+
+static GOODS: &[Endpoint<Shop>] = &[
+    Endpoint {
+        response: &ITEMS,
+        cache: Freshness::LIST,
+        ..endpoint(
+            "/shop/v1/items",
+            &[
+                PAGINATION,
+                Param::query("kinds", Type::Texts, "Only these."),
+                Param::query_or("order_by", Type::OneOf(&["name", "price"]), "name", "What comes first."),
+            ],
+            |_, call| {
+                let kinds: Vec<_> = call.all("kinds").collect();
+                echo(&[
+                    call.first("pagination.limit").unwrap_or("-"),
+                    &kinds.join("|"),
+                    call.first("order_by").unwrap_or("-"),
+                ])
+            },
+        )
+    },
+    endpoint("/shop/v1/items/{name}", &[Param::path("name", "Its name.")], |_, call| {
+        echo(&["item", call.text("name")])
+    }),
+    endpoint("/shop/v1/items/count", &[], |_, _| echo(&["count"])),
+    endpoint("/shop/v1/items/by_kind/{kind}", &[Param::path("kind", "Its kind.")], |_, call| {
+        echo(&["kind", call.text("kind")])
+    }),
+    endpoint(
+        "/shop/v1/parts/{item}/{part}",
+        &[Param::path("item", "Its item."), Param::path("part", "Its name.")],
+        |_, call| echo(&["part", call.text("item"), call.text("part")]),
+    ),
+];
+
+static REST: &[Endpoint<Shop>] = &[
+    Endpoint {
+        tag: "Warehouse",
+        ..endpoint("/large/{size}", &[Param::path("size", "How many bytes.")], large)
+    },
+    Endpoint {
+        tag: "Till",
+        method: Method::Post,
+        ..endpoint("/till", &[], |_, call| echo(&[&String::from_utf8_lossy(call.body())]))
+    },
+    Endpoint { tag: "Till", ..endpoint("/till", &[], |_, _| echo(&["till"])) },
+    endpoint("/missing", &[], |_, _| Err(Refusal::not_found("no such item"))),
+    endpoint("/broken", &[], |_, _| Err(Refusal::internal("shelf 7 fell down"))),
+    endpoint("/panics", &[], |_, _| panic!("on purpose")),
+    endpoint("/closed", &[], |_, _| Err(Refusal::unavailable("the shop opens at nine"))),
+    endpoint("/slow", &[], |shop: &Shop, _| {
+        shop.begun.send(()).map_err(Refusal::internal)?;
+        shop.release.lock().unwrap_or_else(PoisonError::into_inner).recv().map_err(Refusal::internal)?;
+        echo(&["slow"])
+    }),
+];
+
+/// All of it, in two groups.
+pub(crate) static ENDPOINTS: &[&[Endpoint<Shop>]] = &[GOODS, REST];
+
+/// The texts as a JSON list.
+fn echo(texts: &[&str]) -> Result<Reply, Refusal> {
+    serde_json::to_vec(texts).map(Reply::json).map_err(Refusal::internal)
+}
+
+/// A JSON list of about so many bytes; like a page of events, it repeats itself, but not quite.
+fn large(_: &Shop, call: &Call<'_>) -> Result<Reply, Refusal> {
+    let size: usize = call.text("size").parse().map_err(|_| Refusal::bad_request("size is a number"))?;
+    let numbers: Vec<_> = (0..size / 16).map(|n| format!("{{\"height\":{n:05}}}")).collect();
+    Ok(Reply::json(format!("[{}]", numbers.join(",")).into_bytes()))
+}
+
+pub(crate) fn app() -> (App<Shop>, Doorman) {
+    let (begun_here, begun) = channel();
+    let (release, release_here) = channel();
+    let shop = Shop { begun: begun_here, release: Mutex::new(release_here) };
+    (App::new(shop, ENDPOINTS).unwrap(), Doorman { begun, release })
+}
+
+/// Two threads are enough here.
+#[allow(dead_code, reason = "not every test file opens a socket")]
+pub(crate) fn open(limits: Limits) -> (Server, Doorman) {
+    let (app, doorman) = app();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    (Server::start(listener, Arc::new(app), limits, 2).unwrap(), doorman)
+}
