@@ -1,5 +1,7 @@
 //! The reflection client against an in-process gRPC service that speaks the real framing.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::task::{Context, Poll};

@@ -25,8 +25,8 @@ pub(crate) fn write_timestamp(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Fla
     if !(0..NANOS).contains(&nanos) {
         return Err("a time with nanoseconds out of range");
     }
-    let time = OffsetDateTime::from_unix_timestamp(seconds)
-        .map_err(|_| "a time outside of the years 1 to 9999")?;
+    let time =
+        OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| "a time outside of the years 1 to 9999")?;
     out.push(b'"');
     let year = time.year().unsigned_abs();
     push_padded(year, 4, out);
@@ -123,7 +123,11 @@ mod tests {
         bytes
     }
 
-    fn written(write: fn(&[u8], &mut Vec<u8>) -> Result<(), Flaw>, seconds: i64, nanos: i32) -> Option<String> {
+    fn written(
+        write: fn(&[u8], &mut Vec<u8>) -> Result<(), Flaw>,
+        seconds: i64,
+        nanos: i32,
+    ) -> Option<String> {
         let mut out = Vec::new();
         write(&message(seconds, nanos), &mut out).ok()?;
         Some(String::from_utf8(out).unwrap())

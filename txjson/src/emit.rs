@@ -119,12 +119,7 @@ impl<'e> Emitter<'e> {
     }
 
     /// Sorts a message's bytes into the scratch, one slot per field.
-    fn index<'a>(
-        &self,
-        scratch: &mut Scratch<'a>,
-        message: &Message,
-        bytes: &'a [u8],
-    ) -> Result<(), Error> {
+    fn index<'a>(&self, scratch: &mut Scratch<'a>, message: &Message, bytes: &'a [u8]) -> Result<(), Error> {
         let mark = scratch.reserve(message.fields.len());
         let mut cursor = Cursor::new(bytes);
         let mut expected = 0;

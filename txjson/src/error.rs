@@ -16,7 +16,9 @@ pub enum Error {
         name: &'static str,
     },
     /// No descriptor for a type.
-    #[error("no descriptor for type {type_url:?}; the chain may have been upgraded, fetch its descriptors again")]
+    #[error(
+        "no descriptor for type {type_url:?}; the chain may have been upgraded, fetch its descriptors again"
+    )]
     UnknownType {
         /// The type URL as it stands in the message, or `/` and the name that a descriptor refers to.
         type_url: String,

@@ -69,11 +69,11 @@ impl Copy<'_, '_> {
     }
 
     fn member(&mut self, depth: usize) -> Result<(), Flaw> {
-        if self.next() != Some(b'"') {
+        if self.next().ok_or(CUT_OFF)? != b'"' {
             return Err("JSON with a key that is no string");
         }
         self.string()?;
-        if self.next() != Some(b':') {
+        if self.next().ok_or(CUT_OFF)? != b':' {
             return Err("JSON without a colon after a key");
         }
         self.take(1);
@@ -188,9 +188,33 @@ mod tests {
     #[test]
     fn what_is_no_json_is_refused() {
         for text in [
-            "", " ", "{", "[1", "[1,]", "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":1,}", "[1 2]", "01", "1.", "1e",
-            "-", "+1", ".5", "tru", "nul", "\"", "\"\\x\"", "\"\\u12g4\"", "\"\n\"", "1 1", "[}", "\u{c}1",
-            "[1\u{c}]", "NaN",
+            "",
+            " ",
+            "{",
+            "[1",
+            "[1,]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{a:1}",
+            "{\"a\":1,}",
+            "[1 2]",
+            "01",
+            "1.",
+            "1e",
+            "-",
+            "+1",
+            ".5",
+            "tru",
+            "nul",
+            "\"",
+            "\"\\x\"",
+            "\"\\u12g4\"",
+            "\"\n\"",
+            "1 1",
+            "[}",
+            "\u{c}1",
+            "[1\u{c}]",
+            "NaN",
         ] {
             assert_eq!(compact(text), None, "{text:?}");
         }

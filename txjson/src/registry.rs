@@ -7,6 +7,7 @@ use proto::descriptor::FileDescriptorSet;
 use rustc_hash::FxHashMap;
 
 use crate::Error;
+use crate::amendments::amend;
 use crate::compile::compile;
 use crate::table::{Enum, Form, Message};
 
@@ -24,11 +25,14 @@ impl Registry {
     /// Compiles the bytes of a `FileDescriptorSet`: the value of `abci_query` for
     /// `/cosmos.reflection.v1.ReflectionService/FileDescriptors`, or the gRPC answer of the same call.
     ///
+    /// Members that released chains print although their descriptors lack them are added (`amendments`).
     /// A type that some field refers to but that is not in the set is found out only when such a field is
     /// printed. Errors: [`Error::Descriptors`], or [`Error::NotAnApplication`] if the transaction types are
     /// missing.
     pub fn from_descriptors(bytes: &[u8]) -> Result<Self, Error> {
-        let (messages, enums) = compile(&FileDescriptorSet::decode(bytes)?);
+        let mut set = FileDescriptorSet::decode(bytes)?;
+        amend(&mut set);
+        let (messages, enums) = compile(&set);
         let names: FxHashMap<Box<str>, usize> =
             messages.iter().enumerate().map(|(index, message)| (message.name.clone(), index)).collect();
         let must_have = |name| names.get(name).copied().ok_or(Error::NotAnApplication { name });

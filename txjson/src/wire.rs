@@ -160,13 +160,13 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let refused: [&[u8]; 8] = [
-            &[0x0b],                      // a group that does not end
-            &[0x0c],                      // an end without a group
-            &[0x00, 1],                   // field number 0
-            &[0x0a, 5, 1],                // a length beyond the end
-            &[0x08, 0xff],                // a varint cut off
-            &[0x0d, 1, 2, 3],             // a fixed32 cut off
-            &[0x0f, 1],                   // wire type 7
+            &[0x0b],          // a group that does not end
+            &[0x0c],          // an end without a group
+            &[0x00, 1],       // field number 0
+            &[0x0a, 5, 1],    // a length beyond the end
+            &[0x08, 0xff],    // a varint cut off
+            &[0x0d, 1, 2, 3], // a fixed32 cut off
+            &[0x0f, 1],       // wire type 7
             &[0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1],
         ];
         for bytes in refused {

@@ -11,19 +11,19 @@ use serde_json::value::RawValue;
 use txjson::Registry;
 
 /// One block's transactions.
-pub struct Block {
-    pub height: u64,
-    pub raw: Vec<Vec<u8>>,
-    pub rest: Vec<Json>,
+pub(crate) struct Block {
+    pub(crate) height: u64,
+    pub(crate) raw: Vec<Vec<u8>>,
+    pub(crate) rest: Vec<Json>,
 }
 
 /// The types of a recorded chain.
-pub fn registry(chain: &str) -> Registry {
+pub(crate) fn registry(chain: &str) -> Registry {
     Registry::from_descriptors(&descriptors(chain)).unwrap()
 }
 
 /// The chain's recorded answer to the FileDescriptors question.
-pub fn descriptors(chain: &str) -> Vec<u8> {
+pub(crate) fn descriptors(chain: &str) -> Vec<u8> {
     let line = lines(chain, "state.ndjson.zst")
         .find(|line| line.contains(&proto::reflection::PATH[1..]) && line.contains("\"cometbft\""))
         .expect("every recording has the descriptors");
@@ -34,7 +34,7 @@ pub fn descriptors(chain: &str) -> Vec<u8> {
 }
 
 /// The blocks of a recorded chain that have transactions.
-pub fn blocks(chain: &str) -> impl Iterator<Item = Block> {
+pub(crate) fn blocks(chain: &str) -> impl Iterator<Item = Block> {
     #[derive(serde::Deserialize)]
     struct Line<'a> {
         height: u64,
@@ -77,7 +77,7 @@ fn lines(chain: &str, file: &str) -> impl Iterator<Item = String> {
 
 /// JSON that keeps the order of members and their repetitions; equal if both are the same.
 #[derive(PartialEq, Clone)]
-pub enum Json {
+pub(crate) enum Json {
     Null,
     Bool(bool),
     Number(serde_json::Number),
@@ -87,7 +87,7 @@ pub enum Json {
 }
 
 impl Json {
-    pub fn parse(text: &[u8]) -> Self {
+    pub(crate) fn parse(text: &[u8]) -> Self {
         serde_json::from_slice(text)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)))
     }
