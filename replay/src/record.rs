@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::Error;
-use crate::recording::{FORMAT, Height, Line, RecordingWriter, Summary, Trace, raw_txs};
+use crate::recording::{Height, Line, RecordingWriter, Summary, Trace, raw_txs};
 
 /// The page of transactions that a gateway gives without complaint.
 const PAGE: usize = 100;
@@ -100,24 +100,19 @@ pub async fn record(
         on_height(height.height);
     }
     drop(heights);
-    let fee_denom = source.state(&mut writer, to, evm).await?.unwrap_or_else(|| options.fee_denom.clone());
-    let about = Summary {
-        format: FORMAT,
-        name: options.name.clone(),
-        chain_id: chain.chain_id,
-        vm: chain.vm.to_owned(),
-        first_height: from,
-        last_height: to,
-        txs: 0,
-        evm_txs: 0,
-        trace_frames: 0,
-        fee_denom,
-        state_queries: 0,
+    let fee_denom = source.state(&mut writer, to, evm).await?;
+    let fee_denom = fee_denom.as_deref().unwrap_or(&options.fee_denom);
+    let about = Summary::about(&options.name, &chain.chain_id, chain.vm, fee_denom);
+    finish(writer, about, options.level).await
+}
+
+/// Compresses on a thread of its own: it takes a minute on a long recording.
+async fn finish(writer: RecordingWriter, about: Summary, level: i32) -> Result<Summary, Error> {
+    let stopped = |e: tokio::task::JoinError| Error::Answer {
+        call: "writing the files".to_owned(),
+        message: format!("{e}; run it again to go on"),
     };
-    let (level, call) = (options.level, "finish");
-    tokio::task::spawn_blocking(move || writer.finish(about, level))
-        .await
-        .map_err(|e| Error::Answer { call: call.to_owned(), message: e.to_string() })?
+    tokio::task::spawn_blocking(move || writer.finish(about, level)).await.map_err(stopped)?
 }
 
 impl Source {

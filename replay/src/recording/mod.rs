@@ -61,6 +61,26 @@ pub struct Summary {
     pub state_queries: u64,
 }
 
+impl Summary {
+    /// What is known of a recording before it is written: the counts and heights are 0 until
+    /// [`RecordingWriter::finish`] takes them.
+    pub fn about(name: &str, chain_id: &str, vm: &str, fee_denom: &str) -> Self {
+        Self {
+            format: FORMAT,
+            name: name.to_owned(),
+            chain_id: chain_id.to_owned(),
+            vm: vm.to_owned(),
+            first_height: 0,
+            last_height: 0,
+            txs: 0,
+            evm_txs: 0,
+            trace_frames: 0,
+            fee_denom: fee_denom.to_owned(),
+            state_queries: 0,
+        }
+    }
+}
+
 /// Where a transaction is: its height and its position in the block.
 pub(crate) type Place = (u64, usize);
 

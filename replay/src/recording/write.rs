@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::block::{Height, Trace, items};
 use super::lines::MAX_LINE;
-use super::{BLOCKS_FILE, FORMAT, STATE_FILE, SUMMARY_FILE, Summary};
+use super::{BLOCKS_FILE, STATE_FILE, SUMMARY_FILE, Summary};
 use crate::Error;
 
 const BLOCKS_PARTIAL: &str = "blocks.ndjson.partial";
@@ -131,16 +131,9 @@ impl RecordingWriter {
         let (blocks, state) = (self.dir.join(BLOCKS_PARTIAL), self.dir.join(STATE_PARTIAL));
         self.blocks.flush().map_err(|e| Error::io("write", &blocks, e))?;
         self.state.flush().map_err(|e| Error::io("write", &state, e))?;
-        let mut summary = Summary {
-            format: FORMAT,
-            first_height: 0,
-            last_height: 0,
-            txs: 0,
-            evm_txs: 0,
-            trace_frames: 0,
-            state_queries: self.queries,
-            ..about
-        };
+        let Summary { name, chain_id, vm, fee_denom, .. } = about;
+        let mut summary = Summary::about(&name, &chain_id, &vm, &fee_denom);
+        summary.state_queries = self.queries;
         compress(&blocks, &self.dir.join(BLOCKS_FILE), level, |line| count(line, &mut summary))?;
         compress(&state, &self.dir.join(STATE_FILE), level, |_| Ok(()))?;
         if summary.first_height == 0 {
