@@ -83,17 +83,18 @@ mod tests {
 
     #[test]
     fn amounts_beyond_128_bits_survive() {
-        let big = (U256::from(1) << 200).to_string();
+        let [big, double]: [U256; 2] = [200_usize, 201].map(|bits| U256::from(1) << bits);
+        let big = big.to_string();
         let mut totals = FeeTotals::new();
         totals.add(&[coin(&big, "wei")]);
         totals.add(&[coin(&big, "wei")]);
-        assert_eq!(totals.into_sorted()[0].1, (U256::from(1) << 201).to_string());
+        assert_eq!(totals.into_sorted()[0].1, double.to_string());
     }
 
     proptest! {
         #[test]
         fn sums_are_those_of_256_bit_numbers(a in any::<[u64; 4]>(), b in any::<[u64; 4]>(), cut in 1..255_usize) {
-            let (a, b) = (U256::from_limbs(a) >> cut, U256::from_limbs(b) >> 1);
+            let (a, b): (U256, U256) = (U256::from_limbs(a) >> cut, U256::from_limbs(b) >> 1_usize);
             prop_assert_eq!(add_decimal(&a.to_string(), &b.to_string()), (a + b).to_string());
         }
     }

@@ -1,6 +1,7 @@
 //! The recorded chains and golden answers of the repository, line by line.
 
 #![allow(dead_code, reason = "each test file uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test stops where a file is not as recorded")]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -12,63 +13,63 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// All recorded chains.
-pub const CHAINS: [&str; 6] =
+pub(crate) const CHAINS: [&str; 6] =
     ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l1", "l1-l2/l2", "evm-load"];
 
 /// What a node said of one height.
 #[derive(Deserialize)]
-pub struct Height {
-    pub height: u64,
-    pub block: Box<RawValue>,
-    pub block_results: Box<RawValue>,
+pub(crate) struct Line {
+    pub(crate) height: u64,
+    pub(crate) block: Box<RawValue>,
+    pub(crate) block_results: Box<RawValue>,
     #[serde(default)]
-    pub rest_txs: Option<Vec<Value>>,
+    pub(crate) rest_txs: Option<Vec<Value>>,
     #[serde(default)]
-    pub eth_receipts: Option<Box<RawValue>>,
+    pub(crate) eth_receipts: Option<Box<RawValue>>,
     #[serde(default)]
-    pub eth_trace: Option<EthTrace>,
+    pub(crate) eth_trace: Option<EthTrace>,
 }
 
 #[derive(Deserialize)]
-pub struct EthTrace {
-    pub result: Option<Box<RawValue>>,
+pub(crate) struct EthTrace {
+    pub(crate) result: Option<Box<RawValue>>,
 }
 
 /// A question and the deployed server's answer.
 #[derive(Deserialize)]
-pub struct Golden {
-    pub u: String,
-    pub r: Answer,
+pub(crate) struct Golden {
+    pub(crate) u: String,
+    pub(crate) r: Answer,
 }
 
 #[derive(Deserialize)]
-pub struct Answer {
-    pub status: u16,
-    pub body: Value,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
 }
 
-impl Height {
-    pub fn receipts(&self) -> &[u8] {
+impl Line {
+    pub(crate) fn receipts(&self) -> &[u8] {
         self.eth_receipts.as_ref().map_or(b"[]", |raw| raw.get().as_bytes())
     }
 
-    pub fn traces(&self) -> &[u8] {
+    pub(crate) fn traces(&self) -> &[u8] {
         let result = self.eth_trace.as_ref().and_then(|trace| trace.result.as_ref());
         result.map_or(b"[]", |raw| raw.get().as_bytes())
     }
 }
 
 /// The heights of a recorded chain in order.
-pub fn heights(chain: &str) -> impl Iterator<Item = Height> {
-    lines(&format!("recordings/{chain}/blocks.ndjson.zst"))
+pub(crate) fn heights(chain: &str) -> impl Iterator<Item = Line> {
+    lines(format!("recordings/{chain}/blocks.ndjson.zst"))
 }
 
 /// The golden answers of a chain.
-pub fn goldens(chain: &str) -> impl Iterator<Item = Golden> {
-    lines(&format!("goldens/{chain}.ndjson.zst"))
+pub(crate) fn goldens(chain: &str) -> impl Iterator<Item = Golden> {
+    lines(format!("goldens/{chain}.ndjson.zst"))
 }
 
-fn lines<T: DeserializeOwned>(file: &str) -> impl Iterator<Item = T> {
+fn lines<T: DeserializeOwned>(file: String) -> impl Iterator<Item = T> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
     let file = File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let decoder = zstd::Decoder::new(file).unwrap();
