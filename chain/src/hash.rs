@@ -33,6 +33,11 @@ pub fn parse_hash(text: &str) -> Result<Option<Hash>, NotHex> {
     Ok(Some(hash))
 }
 
+/// The 64 lower-case digits of a hash, without `0x`.
+pub fn to_hex(hash: &Hash) -> String {
+    hex::encode(hash)
+}
+
 /// The hash of a transaction: SHA-256 of its raw bytes (`CometBFT` `types.Tx.Hash`).
 pub fn tx_hash(raw: &[u8]) -> Hash {
     Sha256::digest(raw).into()

@@ -1,1 +1,33 @@
-//! ingest
+//! cairn's ingest: node answers in, rows out.
+//!
+//! ```text
+//! node ──▶ source ──▶ derive ──▶ lane ──▶ sink ──▶ index ──▶ one commit
+//!          asks and    pure, in    in order  the lane's   rows
+//!          asks again  parallel              own row
+//! ```
+//!
+//! | module | one job |
+//! |---|---|
+//! | [`daemon`](Ingest) | starts the lanes and watches over them |
+//! | `lane` | one ordered stream of heights with one watermark |
+//! | `source` | from the node to a derived height; what is asked again, and when |
+//! | [`derive`] | raw answers of a height → what its indexes need; pure |
+//! | `sink`, `index` | a derived height → rows |
+//!
+//! What must hold: all rows of a height in a lane, their counts and the lane's height are in one commit; no answer that
+//! may be wrong or early is taken for "there was nothing"; one bad transaction never stops the chain.
+
+pub mod config;
+pub mod derive;
+
+mod daemon;
+mod error;
+mod index;
+mod lane;
+mod sink;
+mod source;
+
+pub use self::config::Config;
+pub use self::daemon::{Ingest, Marks};
+pub use self::error::Error;
+pub use self::lane::Mark;

@@ -1,0 +1,280 @@
+//! Starts the lanes, watches over them, and stops them.
+//!
+//! The block lane's end is the ingest's end. The internal-transaction lane may fail by itself (a node that does not
+//! trace): it is tried again, and everything else goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chain::Vm;
+use node::Node;
+use node::retry::{self, Backoff};
+use schema::meta::{self, BlockLane, CallLane, Identity};
+use schema::payload::Codec;
+use schema::rollback;
+use store::Store;
+use tokio::sync::{Semaphore, watch};
+
+use crate::Error;
+use crate::config::Config;
+use crate::derive::{Rules, Workshops};
+use crate::lane::{Lane, Mark};
+use crate::sink::{BlockSink, CallSink};
+use crate::source::{self, BlockSource, CallSource, Proposers, Refresher, Tools};
+
+/// While far behind, the node's height is asked for this often.
+const POLL_BEHIND: Duration = Duration::from_secs(1);
+
+/// A lane that the others can do without is tried again after this long.
+const RETRY_LANE: Duration = Duration::from_secs(30);
+
+/// How far the lanes have come, for those who watch.
+#[derive(Clone, Debug)]
+pub struct Marks {
+    /// The chain's height as the node tells it; `records` is not used.
+    pub chain: watch::Receiver<Mark>,
+    /// The block lane.
+    pub blocks: watch::Receiver<Mark>,
+    /// The internal-transaction lane; stays at 0 on a chain without it.
+    pub calls: watch::Receiver<Mark>,
+}
+
+/// An ingest that is ready to run.
+pub struct Ingest {
+    config: Config,
+    node: Arc<Node>,
+    store: Arc<dyn Store>,
+    workshops: Arc<Workshops>,
+    cores: Arc<Semaphore>,
+    identity: Identity,
+    chain: watch::Sender<Mark>,
+    blocks: watch::Sender<Mark>,
+    calls: watch::Sender<Mark>,
+}
+
+impl Ingest {
+    /// Makes sure that node, database and configuration speak of the same chain, and asks the node for what is fixed.
+    /// Waits for a node that is not there yet.
+    pub async fn prepare(config: Config, node: Arc<Node>, store: Arc<dyn Store>) -> Result<Self, Error> {
+        let verify = || node.comet.verify_chain(&config.chain_id);
+        let status = retry::until(Backoff::default(), "status", verify)
+            .await
+            .map_err(|source| Error::Node { height: 0, what: "status", source })?;
+        let stored = schema::open::identity(&*store)?;
+        let prefix = match (&config.prefix, &stored) {
+            (Some(prefix), _) => prefix.clone(),
+            (None, Some(identity)) => identity.prefix.clone(),
+            (None, None) => ask_prefix(&node).await?,
+        };
+        let first = status.earliest_height.max(1);
+        let start_height = match (config.start_height, &stored) {
+            (Some(start), _) => start.max(1),
+            (None, Some(identity)) => identity.start_height,
+            (None, None) => {
+                if first > 1 {
+                    tracing::warn!(first, "the node's blocks begin here, and so does the index");
+                }
+                first
+            }
+        };
+        let identity = Identity {
+            format: schema::FORMAT,
+            chain_id: config.chain_id.clone(),
+            vm: config.vm.to_string(),
+            prefix: prefix.clone(),
+            start_height,
+        };
+        schema::open::or_create(&*store, &identity)?;
+        rollback::finish_pending(&*store)?;
+
+        let snapshot = store.snapshot()?;
+        let blocks: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
+        let calls: CallLane = meta::read(&*snapshot)?.unwrap_or_default();
+        let codec = Arc::new(Codec::load(&*snapshot)?);
+        drop(snapshot);
+        let next = next_height(&blocks, start_height);
+        if next < first {
+            return Err(Error::Gap { next, earliest: first });
+        }
+        let (registry, descriptors) = source::bootstrap(&node, &*store, next).await?;
+        let rules = Rules { vm: config.vm, prefix, registry: Arc::new(registry), descriptors };
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Ok(Self {
+            workshops: Arc::new(Workshops::new(codec, rules)),
+            cores: Arc::new(Semaphore::new(cores)),
+            chain: watch::Sender::new(Mark { height: status.latest_height, records: 0 }),
+            blocks: watch::Sender::new(Mark { height: blocks.height, records: blocks.txs }),
+            calls: watch::Sender::new(Mark { height: calls.height, records: calls.calls }),
+            config,
+            node,
+            store,
+            identity,
+        })
+    }
+
+    /// Where to see how far it has come.
+    pub fn marks(&self) -> Marks {
+        Marks {
+            chain: self.chain.subscribe(),
+            blocks: self.blocks.subscribe(),
+            calls: self.calls.subscribe(),
+        }
+    }
+
+    /// Whether there is a lane of internal transactions.
+    pub fn has_calls(&self) -> bool {
+        self.config.vm == Vm::Evm && self.config.internal_txs && self.node.evm.is_some()
+    }
+
+    /// Indexes until `stop` becomes true, or until it cannot go on. What is committed then is whole.
+    pub async fn run(&self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
+        let halt = watch::Sender::new(false);
+        let blocks = async {
+            let outcome = self.run_blocks(halt.subscribe()).await;
+            halt.send_replace(true);
+            outcome
+        };
+        let all = async {
+            let (outcome, (), ()) =
+                tokio::join!(blocks, self.run_calls(halt.subscribe()), self.watch_chain(halt.subscribe()));
+            outcome
+        };
+        let stopping = async {
+            // Whoever could stop us is gone: that is a stop too.
+            drop(stop.wait_for(|stop| *stop).await);
+            halt.send_replace(true);
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            outcome = all => outcome,
+            () = stopping => Ok(()),
+        }
+    }
+
+    async fn run_blocks(&self, halt: watch::Receiver<bool>) -> Result<(), Error> {
+        let outcome = self.block_lane(halt.clone())?.run().await;
+        let Err(fork @ Error::Fork { .. }) = outcome else { return outcome };
+        // One endpoint may be on a fork of its own: another is asked before it is believed.
+        tracing::warn!(%fork, "asking again");
+        self.block_lane(halt)?.run().await
+    }
+
+    fn block_lane(
+        &self,
+        stop: watch::Receiver<bool>,
+    ) -> Result<Lane<BlockSource, BlockSink>, Error> {
+        let snapshot = self.store.snapshot()?;
+        let at: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
+        let source = BlockSource {
+            tools: self.tools(),
+            vm: self.config.vm,
+            chain_id: self.config.chain_id.clone(),
+            proposers: Proposers::new(self.identity.prefix.clone()),
+            refresher: Refresher::new(Arc::clone(&self.store)),
+        };
+        Ok(Lane {
+            name: "blocks",
+            source: Arc::new(source),
+            next: next_height(&at, self.identity.start_height),
+            sink: BlockSink::new(at, &*snapshot)?,
+            store: Arc::clone(&self.store),
+            target: self.chain.subscribe(),
+            mark: self.blocks.clone(),
+            look_ahead: self.config.look_ahead,
+            stop,
+        })
+    }
+
+    /// Runs the internal-transaction lane, again and again if it fails, until it is told to stop.
+    async fn run_calls(&self, mut halt: watch::Receiver<bool>) {
+        while self.has_calls() && !*halt.borrow() {
+            let outcome = match self.call_lane(halt.clone()) {
+                Ok(lane) => lane.run().await,
+                Err(error) => Err(error),
+            };
+            let Err(error) = outcome else { return };
+            let causes = causes(&error);
+            tracing::error!(lane = "internal_txs", error = %causes, retry_in = ?RETRY_LANE, "the lane has stopped");
+            // Either way the loop's condition is looked at again.
+            drop(tokio::time::timeout(RETRY_LANE, halt.wait_for(|halt| *halt)).await);
+        }
+    }
+
+    fn call_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<CallSource, CallSink>, Error> {
+        let at: CallLane = meta::read(&*self.store.snapshot()?)?.unwrap_or_default();
+        Ok(Lane {
+            name: "internal_txs",
+            source: Arc::new(CallSource { tools: self.tools(), store: Arc::clone(&self.store) }),
+            next: at.height.saturating_add(1).max(self.identity.start_height),
+            sink: CallSink::new(at),
+            store: Arc::clone(&self.store),
+            target: self.blocks.subscribe(),
+            mark: self.calls.clone(),
+            look_ahead: self.config.look_ahead,
+            stop,
+        })
+    }
+
+    fn tools(&self) -> Tools {
+        Tools {
+            node: Arc::clone(&self.node),
+            workshops: Arc::clone(&self.workshops),
+            cores: Arc::clone(&self.cores),
+        }
+    }
+
+    /// Keeps the chain's height up to date.
+    async fn watch_chain(&self, mut halt: watch::Receiver<bool>) {
+        loop {
+            let behind = self.blocks.borrow().height < self.chain.borrow().height;
+            let pause = if behind { POLL_BEHIND } else { self.config.poll };
+            let asked = async {
+                tokio::time::sleep(pause).await;
+                let backoff = Backoff::default();
+                retry::past_failures(backoff, "status", || self.node.comet.status()).await
+            };
+            let status = tokio::select! {
+                status = asked => status,
+                _ = halt.wait_for(|halt| *halt) => return,
+            };
+            match status {
+                Ok(status) => {
+                    self.chain.send_if_modified(|mark| {
+                        let grown = status.latest_height > mark.height;
+                        mark.height = mark.height.max(status.latest_height);
+                        grown
+                    });
+                }
+                // The lanes meet the same node and say what is wrong with it.
+                Err(error) => tracing::warn!(%error, "the node does not tell its height"),
+            }
+        }
+    }
+}
+
+/// The first height that is not indexed.
+fn next_height(lane: &BlockLane, start_height: u64) -> u64 {
+    lane.height.saturating_add(1).max(start_height)
+}
+
+async fn ask_prefix(node: &Node) -> Result<String, Error> {
+    let Some(rest) = &node.rest else {
+        return Err(Error::Setup(
+            "the prefix of account addresses is not known: give `prefix`, or a REST address that tells it",
+        ));
+    };
+    retry::until(Backoff::default(), "bech32 prefix", || rest.bech32_prefix())
+        .await
+        .map_err(|source| Error::Node { height: 0, what: "bech32 prefix", source })
+}
+
+/// The error with everything that caused it, in one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}

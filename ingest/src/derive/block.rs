@@ -1,0 +1,217 @@
+//! A block, its results and its receipts → [`Block`].
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use chain::comet::{self, BlockAnswer, ResultsAnswer, TxResult};
+use chain::fee::FeeTotals;
+use chain::involved::{self, StoreOwners};
+use chain::record::{Proposer, write_tx_record};
+use chain::tx::DecodedTx;
+use chain::{Account, AccountSet, Timestamp, eth_tx, evm, hash, signer};
+
+use super::{AskAgain, Block, EvmTx, Failure, Rules, Tx, Workshop};
+
+/// What the node answered about one height.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockAnswers<'a> {
+    /// The height that was asked for.
+    pub height: u64,
+    /// `result` of `/block`.
+    pub block: &'a [u8],
+    /// `result` of `/block_results`.
+    pub results: &'a [u8],
+    /// `result` of `eth_getBlockReceipts`, where it was asked.
+    pub receipts: Option<&'a [u8]>,
+}
+
+/// A transaction that our descriptors do not cover.
+#[derive(Clone, Debug)]
+pub struct Unrendered {
+    /// Its position in the block.
+    pub index: usize,
+    /// Its bytes.
+    pub raw: Vec<u8>,
+    /// Why.
+    pub reason: String,
+    /// Whether newer descriptors may cover it.
+    pub curable: bool,
+}
+
+/// Renderings by others, by position in the block: the node's JSON of a transaction, or `None` where the node has none
+/// either.
+pub type Rendered = HashMap<usize, Option<Bytes>>;
+
+/// Derives a block. `rendered` holds what an earlier try came back with as [`Failure::Unrendered`].
+pub fn block(
+    answers: &BlockAnswers<'_>,
+    rendered: &Rendered,
+    rules: &Rules,
+    workshop: &mut Workshop,
+) -> Result<Block, Failure> {
+    let block = comet::parse_block(answers.block).map_err(AskAgain::because)?;
+    if block.header.height != answers.height {
+        return Err(AskAgain::because(format!("the node answered with block {}", block.header.height)).into());
+    }
+    let results = comet::parse_results(answers.results).map_err(AskAgain::because)?;
+    comet::check_pair(&block, &results).map_err(AskAgain::because)?;
+    let raw = block.raw_txs().map_err(AskAgain::because)?;
+
+    let mut cosmos = CosmosTxs::new(&block, &results, rendered, rules);
+    for (index, (raw, result)) in raw.iter().zip(&results.txs_results).enumerate() {
+        cosmos.add(index, raw, result, workshop)?;
+    }
+    if !cosmos.unrendered.is_empty() {
+        return Err(Failure::Unrendered(cosmos.unrendered));
+    }
+    let evm_txs = match answers.receipts {
+        Some(receipts) => evm_txs(receipts, answers.height, cosmos.eth_txs, workshop)?,
+        None => Vec::new(),
+    };
+    Ok(Block {
+        height: block.header.height,
+        hash: block.hash,
+        parent: block.header.last_block_hash,
+        chain_id: block.header.chain_id.into_owned(),
+        time: block.header.time,
+        gas_used: results.txs_results.iter().map(|result| i128::from(result.gas_used)).sum(),
+        gas_wanted: results.txs_results.iter().map(|result| i128::from(result.gas_wanted)).sum(),
+        fees: cosmos.fees.into_sorted(),
+        proposer_address: block.header.proposer_address,
+        proposer: Proposer::default(),
+        txs: cosmos.txs,
+        evm_txs,
+    })
+}
+
+/// The Cosmos transactions of a block in the making.
+struct CosmosTxs<'a> {
+    height: u64,
+    time: Timestamp,
+    rendered: &'a Rendered,
+    rules: &'a Rules,
+    owners: StoreOwners,
+    txs: Vec<Tx>,
+    unrendered: Vec<Unrendered>,
+    fees: FeeTotals,
+    /// Transactions that must have a receipt: a lower bound.
+    eth_txs: usize,
+}
+
+impl<'a> CosmosTxs<'a> {
+    fn new(
+        block: &BlockAnswer<'_>,
+        results: &ResultsAnswer<'_>,
+        rendered: &'a Rendered,
+        rules: &'a Rules,
+    ) -> Self {
+        let of_txs = results.txs_results.iter().flat_map(|result| &result.events);
+        let owners = involved::primary_stores(of_txs.chain(&results.finalize_block_events)).collect();
+        Self {
+            height: block.header.height,
+            time: block.header.time,
+            rendered,
+            rules,
+            owners,
+            txs: Vec::with_capacity(block.txs.len()),
+            unrendered: Vec::new(),
+            fees: FeeTotals::new(),
+            eth_txs: 0,
+        }
+    }
+
+    fn add(
+        &mut self,
+        index: usize,
+        raw: &[u8],
+        result: &TxResult<'_>,
+        workshop: &mut Workshop,
+    ) -> Result<(), Failure> {
+        let decoded = DecodedTx::decode(raw);
+        workshop.body.clear();
+        if let Err(unrendered) = self.render(index, raw, decoded.is_ok(), &mut workshop.body) {
+            self.unrendered.push(unrendered);
+            return Ok(());
+        }
+        let hash = hash::tx_hash(raw);
+        workshop.record.clear();
+        write_tx_record(&mut workshop.record, &hash, self.height, result, &workshop.body, self.time)
+            .map_err(|error| AskAgain::because(format!("data of transaction {index}: {error}")))?;
+
+        let (mut signers, mut types) = (Vec::new(), Vec::new());
+        if let Ok(tx) = decoded {
+            signers = self.signers(&tx, result, workshop);
+            self.fees.add(&tx.fee);
+            self.eth_txs += usize::from(eth_tx::is_eth_tx(&tx, &self.rules.prefix, None));
+            types = tx.message_types;
+        }
+        let mut accounts = AccountSet::new();
+        let Rules { vm, prefix, .. } = self.rules;
+        involved::accounts(&result.events, prefix, *vm, &self.owners, &signers, &mut accounts);
+        let payload = workshop.tx.encode(&workshop.record);
+        self.txs.push(Tx { hash, payload, involved: accounts.as_slice().to_vec(), signers, types });
+        Ok(())
+    }
+
+    /// Appends the JSON of the `tx` member.
+    fn render(&self, index: usize, raw: &[u8], decodes: bool, out: &mut Vec<u8>) -> Result<(), Unrendered> {
+        let registry = &self.rules.registry;
+        let error = match txjson::write_tx(registry, raw, out) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        match self.rendered.get(&index) {
+            Some(Some(by_node)) => splice(by_node, out),
+            // What is no transaction at all no node can render (an L1's vote data, indexing.md §17).
+            Some(None) => txjson::write_opaque_tx(registry, raw, out),
+            None if !decodes => txjson::write_opaque_tx(registry, raw, out),
+            None => {
+                let curable = error.may_be_cured_by_newer_descriptors();
+                return Err(Unrendered { index, raw: raw.to_vec(), reason: error.to_string(), curable });
+            }
+        }
+        Ok(())
+    }
+
+    fn signers(&self, tx: &DecodedTx, result: &TxResult<'_>, workshop: &mut Workshop) -> Vec<Account> {
+        let Rules { prefix, registry, .. } = self.rules;
+        let by_message = || {
+            let Some(first) = tx.messages.first() else { return Vec::new() };
+            let named = txjson::signers_named_by_message(registry, &first.type_url, &first.value);
+            named.iter().filter_map(|name| Account::parse(name, prefix)).collect()
+        };
+        signer::signers(tx, &result.events, by_message, prefix, &mut workshop.keys)
+    }
+}
+
+/// The node's `{"body":…}` with the `@type` that our own rendering begins with.
+fn splice(by_node: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(br#"{"@type":"/cosmos.tx.v1beta1.Tx","#);
+    out.extend_from_slice(by_node.trim_ascii().strip_prefix(b"{").unwrap_or(by_node).trim_ascii_start());
+}
+
+fn evm_txs(
+    answer: &[u8],
+    height: u64,
+    expected: usize,
+    workshop: &mut Workshop,
+) -> Result<Vec<EvmTx>, Failure> {
+    let receipts = evm::parse_receipts(answer).map_err(AskAgain::because)?;
+    match evm::check_receipts(&receipts, height, expected) {
+        Err(error @ evm::Error::TooFew { .. }) => return Err(Failure::ReceiptsMissing(error.to_string())),
+        other => other.map_err(AskAgain::because)?,
+    }
+    let evm_tx = |receipt: &evm::Receipt<'_>| -> Result<EvmTx, evm::Error> {
+        workshop.record.clear();
+        evm::write_evm_tx(&mut workshop.record, receipt);
+        let mut accounts = AccountSet::new();
+        receipt.accounts(&mut accounts)?;
+        Ok(EvmTx {
+            hash: receipt.hash()?,
+            payload: workshop.evm_tx.encode(&workshop.record),
+            involved: accounts.as_slice().to_vec(),
+            from: receipt.signer()?,
+        })
+    };
+    Ok(receipts.iter().map(evm_tx).collect::<Result<_, _>>().map_err(AskAgain::because)?)
+}

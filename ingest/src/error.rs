@@ -1,0 +1,113 @@
+//! Why an ingest stops. What asking again can cure is not among it.
+
+use std::fmt::Display;
+
+/// An error that ends a lane.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database failed or is refused.
+    #[error(transparent)]
+    Schema(#[from] schema::Error),
+    /// The node will never answer this.
+    #[error("{what} of height {height}")]
+    Node {
+        /// The height.
+        height: u64,
+        /// What was asked for.
+        what: &'static str,
+        /// The node's answer.
+        source: node::Error,
+    },
+    /// An endpoint belongs to another chain.
+    #[error("block {height} is of chain `{found}`, not `{wanted}`: check the node's addresses")]
+    WrongChain {
+        /// The block's height.
+        height: u64,
+        /// Its chain.
+        found: String,
+        /// The configured chain.
+        wanted: String,
+    },
+    /// The node's chain is not the one that was indexed.
+    #[error(
+        "block {height} names {parent} as its parent, but the block before it was indexed as {stored}: the node was \
+         reset or follows another fork. If the node is right, go back with `cairn db rollback --to H` to a height that \
+         both have"
+    )]
+    Fork {
+        /// The block that does not fit.
+        height: u64,
+        /// The parent that it names.
+        parent: String,
+        /// The stored hash of the block before.
+        stored: String,
+    },
+    /// The node no longer has the next height.
+    #[error(
+        "height {next} is the next to index, but the node only has {earliest} and later: add an endpoint with older \
+         blocks, or index into a new directory"
+    )]
+    Gap {
+        /// The next height to index.
+        next: u64,
+        /// The node's first height.
+        earliest: u64,
+    },
+    /// The node's EVM index no longer has the height.
+    #[error(
+        "the node has EVM transactions up to height {tip} but those of {height} are pruned: add a JSON-RPC endpoint \
+         that keeps them (`evm.indexer-retain-height = 0` in its app.toml)"
+    )]
+    ReceiptsPruned {
+        /// The height.
+        height: u64,
+        /// The last height in the node's EVM index.
+        tip: u64,
+    },
+    /// Something that must be configured is not, and the node cannot be asked for it.
+    #[error("{0}")]
+    Setup(&'static str),
+    /// The chain's descriptors cannot be used.
+    #[error("the chain's protobuf descriptors cannot be used: {reason}")]
+    Descriptors {
+        /// Why.
+        reason: String,
+    },
+    /// More than 2^32 message-type sets.
+    #[error("the chain has more message-type sets than can be numbered")]
+    TooManySets,
+    /// The block lane has passed a height without storing it.
+    #[error("table `block` has no row {height} below the block lane's height; `cairn db rollback --to` a height below it")]
+    BlockMissing {
+        /// The height.
+        height: u64,
+    },
+    /// A task ended in a way that it must not.
+    #[error("fetching height {height} ended unexpectedly: {reason}")]
+    FetchCrashed {
+        /// The height.
+        height: u64,
+        /// The runtime's words.
+        reason: String,
+    },
+    /// A lane ended in a way that it must not.
+    #[error("the lane `{lane}` ended unexpectedly: {reason}")]
+    Crashed {
+        /// The lane.
+        lane: &'static str,
+        /// The runtime's words.
+        reason: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn descriptors(reason: impl Display) -> Self {
+        Self::Descriptors { reason: reason.to_string() }
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Schema(error.into())
+    }
+}

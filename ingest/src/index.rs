@@ -1,0 +1,37 @@
+//! The indexes: a derived block in, rows out.
+//!
+//! An index is a plain function of the block and of what is stored; it does no IO of its own, and it alone writes its
+//! tables. All indexes of a lane write into one batch, with the lane's height.
+
+mod block;
+mod evm_tx;
+mod internal_tx;
+mod tx;
+
+use schema::meta::{BlockLane, CallLane};
+use store::{Snapshot, Txn};
+
+use crate::Error;
+use crate::derive::{Block, BlockFrames};
+
+/// An index of the block lane.
+pub(crate) trait BlockIndex: Send {
+    /// Writes the rows of `block` behind `before`, the lane as the block before left it.
+    fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error>;
+}
+
+/// An index of the internal-transaction lane.
+pub(crate) trait CallIndex: Send {
+    /// Writes the rows of the frames of one block behind `before`.
+    fn apply(&mut self, frames: &BlockFrames, before: &CallLane, txn: &mut Txn<'_>) -> Result<(), Error>;
+}
+
+/// Every index of the block lane, to go on where the database behind `snapshot` ends.
+pub(crate) fn of_blocks(snapshot: &dyn Snapshot) -> Result<Vec<Box<dyn BlockIndex>>, Error> {
+    Ok(vec![Box::new(block::BlockRows), Box::new(tx::TxRows::new(snapshot)?), Box::new(evm_tx::EvmTxRows)])
+}
+
+/// Every index of the internal-transaction lane.
+pub(crate) fn of_calls() -> Vec<Box<dyn CallIndex>> {
+    vec![Box::new(internal_tx::CallRows)]
+}

@@ -1,0 +1,48 @@
+//! The row of a block.
+
+use chain::record::{BlockRecord, write_block_record};
+use chain::time::Timestamp;
+use schema::block::{Block as Row, Blocks};
+use schema::meta::BlockLane;
+use store::{Message, Txn};
+
+use super::BlockIndex;
+use crate::Error;
+use crate::derive::Block;
+
+/// Writes [`Blocks`].
+pub(super) struct BlockRows;
+
+impl BlockIndex for BlockRows {
+    fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
+        // The first block that is indexed has no time to be counted from (indexing.md §2).
+        let since_last =
+            if before.height == 0 { 0 } else { block.time.millis_since(Timestamp::from_unix_nanos(before.time)) };
+        let mut json = Vec::with_capacity(512);
+        write_block_record(
+            &mut json,
+            &BlockRecord {
+                chain_id: &block.chain_id,
+                height: block.height,
+                hash: &block.hash,
+                block_time_ms: since_last,
+                timestamp: block.time,
+                gas_used: block.gas_used,
+                gas_wanted: block.gas_wanted,
+                tx_count: block.txs.len() as u64,
+                total_fee: &block.fees,
+                proposer: &block.proposer,
+            },
+        );
+        let row = Row {
+            first_tx: before.txs + 1,
+            txs: block.txs.len() as u64,
+            first_evm_tx: before.evm_txs + 1,
+            evm_txs: block.evm_txs.len() as u64,
+            time: block.time.unix_nanos(),
+            json,
+        };
+        txn.append::<Blocks>(&block.height, &Message(row));
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! A lane: one ordered stream of heights with one watermark.
+//!
+//! Heights are fetched and derived ahead, several at once and in any order, and handed on in order; whatever has
+//! arrived when the last commit ended goes into the next one. So a lane that is behind commits many blocks together,
+//! and one at the head commits each block as it comes, with the same code.
+//!
+//! Bounds: at most `look_ahead` heights are between the node and the commit; a commit ends at [`MAX_BATCH_BYTES`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use store::{Counts, Durability, Store, Txn};
+use tokio::sync::{mpsc, watch};
+
+use crate::Error;
+
+/// Rows of one commit, in bytes: near what RocksDB writes to its log in 20 ms.
+const MAX_BATCH_BYTES: usize = 8 << 20;
+
+/// While catching up, what a power failure can cost is this long; it is fetched again.
+const SYNC_EVERY: Duration = Duration::from_millis(200);
+
+/// Lists whose lengths a lane remembers: some 100 bytes each.
+const REMEMBERED_LISTS: usize = 1 << 18;
+
+/// Where a lane's heights come from.
+pub(crate) trait Source: Send + Sync + 'static {
+    /// One height, derived.
+    type Item: Send + 'static;
+
+    /// Fetches and derives `height`, asking again as long as it takes. An error ends the lane.
+    fn fetch(self: Arc<Self>, height: u64) -> impl Future<Output = Result<Self::Item, Error>> + Send;
+}
+
+/// Where a lane's heights go to. Lives on the lane's own thread.
+pub(crate) trait Sink<I>: Send + 'static {
+    /// Writes the rows of the next height, and the lane's own row.
+    fn apply(&mut self, item: &I, txn: &mut Txn<'_>) -> Result<(), Error>;
+    /// How far it has come.
+    fn mark(&self) -> Mark;
+}
+
+/// How far a lane has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The last indexed height; 0 before the first.
+    pub height: u64,
+    /// Records so far: Cosmos transactions, or call frames.
+    pub records: u64,
+}
+
+/// One lane, to be run.
+pub(crate) struct Lane<S: Source, K: Sink<S::Item>> {
+    pub(crate) name: &'static str,
+    pub(crate) source: Arc<S>,
+    pub(crate) sink: K,
+    pub(crate) store: Arc<dyn Store>,
+    /// The first height that is not indexed yet.
+    pub(crate) next: u64,
+    /// The height up to which there is something to fetch; grows.
+    pub(crate) target: watch::Receiver<Mark>,
+    /// Where the lane's mark is published, after each commit.
+    pub(crate) mark: watch::Sender<Mark>,
+    pub(crate) look_ahead: usize,
+    /// Becomes true when the lane is to stop.
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+impl<S: Source, K: Sink<S::Item>> Lane<S, K> {
+    /// Runs until it is told to stop (`Ok`) or cannot go on.
+    pub(crate) async fn run(self) -> Result<(), Error> {
+        let Self { name, source, sink, store, next, target, mark, look_ahead, mut stop } = self;
+        let (fetched, ready) = mpsc::channel(look_ahead.max(1));
+        let at_head = target.clone();
+        let writer = tokio::task::spawn_blocking(move || write(name, sink, &*store, ready, &mark, &at_head));
+        let outcome = tokio::select! {
+            outcome = fetch_in_order(source, next, target, look_ahead, fetched) => outcome,
+            _ = stop.wait_for(|stop| *stop) => Ok(()),
+        };
+        // The channel is closed now: the writer commits what it has and ends.
+        let written = writer.await.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })?;
+        written.and(outcome)
+    }
+}
+
+/// Fetches heights from `next` on, `look_ahead` at once, and sends them in order.
+async fn fetch_in_order<S: Source>(
+    source: Arc<S>,
+    next: u64,
+    target: watch::Receiver<Mark>,
+    look_ahead: usize,
+    fetched: mpsc::Sender<S::Item>,
+) -> Result<(), Error> {
+    let heights = futures_util::stream::unfold((next, target), |(height, mut target)| async move {
+        // The sender lives as long as the process watches the chain; without it there is nothing to wait for.
+        target.wait_for(|target| target.height >= height).await.ok()?;
+        Some((height, (height + 1, target)))
+    });
+    let tasks = heights.map(|height| {
+        // A task of its own, so that it goes on while this stream waits for room.
+        let task = Aborted(tokio::spawn(Arc::clone(&source).fetch(height)));
+        async move { task.join(height).await }
+    });
+    let mut in_order = std::pin::pin!(tasks.buffered(look_ahead.max(1)));
+    while let Some(item) = in_order.next().await {
+        if fetched.send(item?).await.is_err() {
+            // The writer has ended, and says why.
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// A task that ends with its handle.
+struct Aborted<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Aborted<Result<T, Error>> {
+    async fn join(mut self, height: u64) -> Result<T, Error> {
+        match (&mut self.0).await {
+            Ok(result) => result,
+            Err(error) => Err(Error::FetchCrashed { height, reason: error.to_string() }),
+        }
+    }
+}
+
+impl<T> Drop for Aborted<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Commits what arrives, until the channel closes.
+fn write<I, K: Sink<I>>(
+    name: &'static str,
+    mut sink: K,
+    store: &dyn Store,
+    mut ready: mpsc::Receiver<I>,
+    mark: &watch::Sender<Mark>,
+    target: &watch::Receiver<Mark>,
+) -> Result<(), Error> {
+    let mut counts = Counts::new(REMEMBERED_LISTS);
+    let mut synced = Instant::now();
+    while let Some(first) = ready.blocking_recv() {
+        let snapshot = store.snapshot()?;
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        sink.apply(&first, &mut txn)?;
+        let mut blocks = 1;
+        while txn.bytes() < MAX_BATCH_BYTES
+            && let Ok(next) = ready.try_recv()
+        {
+            sink.apply(&next, &mut txn)?;
+            blocks += 1;
+        }
+        let (batch, pending) = txn.finish();
+        drop(snapshot);
+        let done = sink.mark();
+        let at_head = done.height >= target.borrow().height;
+        let due = at_head || synced.elapsed() >= SYNC_EVERY;
+        let bytes = batch.bytes();
+        store.commit(batch, if due { Durability::Synced } else { Durability::Buffered })?;
+        if due {
+            synced = Instant::now();
+        }
+        counts.absorb(pending);
+        mark.send_replace(done);
+        tracing::debug!(lane = name, height = done.height, blocks, bytes, "committed");
+    }
+    store.sync()?;
+    Ok(())
+}

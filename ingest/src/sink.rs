@@ -1,0 +1,85 @@
+//! From a derived height to rows: the lane's indexes, and the lane's own row with them.
+
+use schema::meta::{self, BlockLane, CallLane};
+use store::{Snapshot, Txn};
+
+use crate::Error;
+use crate::derive::{Block, BlockFrames};
+use crate::index::{self, BlockIndex, CallIndex};
+use crate::lane::{Mark, Sink};
+
+/// Indexes blocks.
+pub(crate) struct BlockSink {
+    lane: BlockLane,
+    indexes: Vec<Box<dyn BlockIndex>>,
+}
+
+impl BlockSink {
+    /// Goes on where the database behind `snapshot` ends, which is at `lane`.
+    pub(crate) fn new(lane: BlockLane, snapshot: &dyn Snapshot) -> Result<Self, Error> {
+        Ok(Self { lane, indexes: index::of_blocks(snapshot)? })
+    }
+
+    /// A block must follow the one before: two histories are never mixed.
+    fn check_parent(&self, block: &Block) -> Result<(), Error> {
+        if self.lane.height == 0 || block.parent.is_some_and(|parent| parent.as_slice() == self.lane.hash) {
+            return Ok(());
+        }
+        let hex = |hash: &[u8]| hash.iter().fold(String::new(), |text, byte| format!("{text}{byte:02X}"));
+        Err(Error::Fork {
+            height: block.height,
+            parent: block.parent.map_or_else(|| "none".to_owned(), |parent| hex(&parent)),
+            stored: hex(&self.lane.hash),
+        })
+    }
+}
+
+impl Sink<Block> for BlockSink {
+    fn apply(&mut self, block: &Block, txn: &mut Txn<'_>) -> Result<(), Error> {
+        self.check_parent(block)?;
+        for index in &mut self.indexes {
+            index.apply(block, &self.lane, txn)?;
+        }
+        self.lane = BlockLane {
+            height: block.height,
+            txs: self.lane.txs + block.txs.len() as u64,
+            evm_txs: self.lane.evm_txs + block.evm_txs.len() as u64,
+            time: block.time.unix_nanos(),
+            hash: block.hash.to_vec(),
+        };
+        meta::put(txn, &self.lane);
+        Ok(())
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { height: self.lane.height, records: self.lane.txs }
+    }
+}
+
+/// Indexes call frames.
+pub(crate) struct CallSink {
+    lane: CallLane,
+    indexes: Vec<Box<dyn CallIndex>>,
+}
+
+impl CallSink {
+    pub(crate) fn new(lane: CallLane) -> Self {
+        Self { lane, indexes: index::of_calls() }
+    }
+}
+
+impl Sink<BlockFrames> for CallSink {
+    fn apply(&mut self, frames: &BlockFrames, txn: &mut Txn<'_>) -> Result<(), Error> {
+        for index in &mut self.indexes {
+            index.apply(frames, &self.lane, txn)?;
+        }
+        let added: usize = frames.txs.iter().map(|tx| tx.parties.len()).sum();
+        self.lane = CallLane { height: frames.height, calls: self.lane.calls + added as u64 };
+        meta::put(txn, &self.lane);
+        Ok(())
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { height: self.lane.height, records: self.lane.calls }
+    }
+}

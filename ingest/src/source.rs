@@ -1,0 +1,87 @@
+//! From the node to a derived height: what is asked, when it is asked again, and who renders what we cannot.
+
+mod blocks;
+mod calls;
+mod proposers;
+mod registry;
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use node::Node;
+use node::retry::{self, Backoff};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+pub(crate) use self::blocks::BlockSource;
+pub(crate) use self::calls::CallSource;
+pub(crate) use self::proposers::Proposers;
+pub(crate) use self::registry::{Refresher, bootstrap};
+
+use crate::Error;
+use crate::derive::{Rules, Workshop, Workshops};
+
+/// What every source works with.
+pub(crate) struct Tools {
+    pub(crate) node: Arc<Node>,
+    pub(crate) workshops: Arc<Workshops>,
+    /// One permit for each core: deriving is work, not waiting.
+    pub(crate) cores: Arc<Semaphore>,
+}
+
+impl Tools {
+    /// Runs `work` on a thread for work, when a core is free.
+    pub(crate) async fn derive<R: Send + 'static>(
+        &self,
+        height: u64,
+        work: impl FnOnce(&mut Workshop, &Rules) -> R + Send + 'static,
+    ) -> Result<R, Error> {
+        let crashed = |reason: String| Error::FetchCrashed { height, reason };
+        let permit = Arc::clone(&self.cores).acquire_owned().await.map_err(|e| crashed(e.to_string()))?;
+        let workshops = Arc::clone(&self.workshops);
+        let task = tokio::task::spawn_blocking(move || {
+            let rules = workshops.rules();
+            let result = workshops.with(|workshop| work(workshop, &rules));
+            drop(permit);
+            result
+        });
+        Ok(task.await.map_err(|e| crashed(e.to_string()))??)
+    }
+}
+
+/// Asks until there is an answer. What will never come is an error; everything else is asked again for ever, ever more
+/// slowly, and said in the log.
+pub(crate) async fn insist<T, F: Future<Output = Result<T, node::Error>>>(
+    height: u64,
+    what: &'static str,
+    ask: impl FnMut() -> F,
+) -> Result<T, Error> {
+    retry::until(Backoff::default(), what, ask).await.map_err(|source| Error::Node { height, what, source })
+}
+
+/// Waiting for an answer to become right.
+pub(crate) struct Patience {
+    height: u64,
+    steps: u32,
+    said: Option<Instant>,
+}
+
+/// How often a standing complaint is logged.
+const REMINDER: Duration = Duration::from_secs(30);
+
+impl Patience {
+    pub(crate) fn new(height: u64) -> Self {
+        Self { height, steps: 0, said: None }
+    }
+
+    /// Waits, longer each time up to some seconds; the log hears of it now and then.
+    pub(crate) async fn wait(&mut self, reason: &impl Display) {
+        if self.said.is_none_or(|said| said.elapsed() >= REMINDER) {
+            tracing::warn!(height = self.height, attempts = self.steps + 1, %reason, "the answer cannot be used, asking again");
+            self.said = Some(Instant::now());
+        }
+        tokio::time::sleep(Backoff::default().delay(self.steps)).await;
+        self.steps = self.steps.saturating_add(1);
+    }
+}

@@ -1,0 +1,124 @@
+//! The chain's protobuf descriptors: the node's are stored, and asked for again when a type is not among them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use node::Node;
+use schema::descriptors::{DescriptorSet, Descriptors};
+use store::{Counts, Durability, Message, Order, Store, Txn};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use txjson::Registry;
+
+use super::{Tools, insist};
+use crate::Error;
+use crate::derive::Unrendered;
+
+/// zstd level for a stored set: 150 kB once in a chain's life.
+const LEVEL: i32 = 9;
+
+/// Descriptor sets that are looked at; a chain gets a new one with an upgrade.
+const MAX_SETS: usize = 256;
+
+/// A type that stays unknown is not asked for with each of its transactions.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(60);
+
+/// A compiled descriptor set and its SHA-256.
+pub(crate) type Compiled = (Registry, [u8; 32]);
+
+/// The descriptors to begin at `height` with: the node's, which are stored; if the node cannot give them, the newest
+/// stored ones.
+pub(crate) async fn bootstrap(node: &Node, store: &dyn Store, height: u64) -> Result<Compiled, Error> {
+    match insist(height, "descriptors", || node.descriptors()).await {
+        Ok(set) => {
+            let registry = Registry::from_descriptors(&set.bytes).map_err(Error::descriptors)?;
+            keep(store, set.sha256, &set.bytes, height)?;
+            Ok((registry, set.sha256))
+        }
+        Err(error) => {
+            let Some((sha256, bytes)) = newest(store)? else { return Err(error) };
+            tracing::warn!(%error, "the node gives no descriptors: the stored ones are used");
+            Ok((Registry::from_descriptors(&bytes).map_err(Error::descriptors)?, sha256))
+        }
+    }
+}
+
+/// Asks for newer descriptors, not too often.
+pub(crate) struct Refresher {
+    store: Arc<dyn Store>,
+    asked: Mutex<Option<Instant>>,
+}
+
+impl Refresher {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, asked: Mutex::new(None) }
+    }
+
+    /// Makes sure that `txs`, which the descriptors `used` did not cover, are tried with the newest there are. Whether
+    /// there are others than `used`. A failure is only logged: the node's own rendering comes next.
+    pub(crate) async fn refresh(
+        &self,
+        tools: &Tools,
+        height: u64,
+        used: [u8; 32],
+        txs: &[Unrendered],
+    ) -> bool {
+        if !txs.iter().any(|tx| tx.curable) {
+            return false;
+        }
+        let mut asked = self.asked.lock().await;
+        // Another height may have brought them meanwhile.
+        if tools.workshops.rules().descriptors != used {
+            return true;
+        }
+        if asked.is_some_and(|asked| asked.elapsed() < ASK_AGAIN_AFTER) {
+            return false;
+        }
+        *asked = Some(Instant::now());
+        match self.fresh(tools, height).await {
+            Ok((registry, sha256)) => {
+                let newer = sha256 != used;
+                tracing::info!(height, newer, "descriptors asked for again: a transaction is not covered by them");
+                if newer {
+                    tools.workshops.set_registry(Arc::new(registry), sha256);
+                }
+                newer
+            }
+            Err(error) => {
+                tracing::warn!(height, %error, "no newer descriptors");
+                false
+            }
+        }
+    }
+
+    async fn fresh(&self, tools: &Tools, height: u64) -> Result<Compiled, Error> {
+        let asked = tools.node.descriptors().await;
+        let set = asked.map_err(|source| Error::Node { height, what: "descriptors", source })?;
+        let registry = Registry::from_descriptors(&set.bytes).map_err(Error::descriptors)?;
+        keep(&*self.store, set.sha256, &set.bytes, height)?;
+        Ok((registry, set.sha256))
+    }
+}
+
+fn keep(store: &dyn Store, sha256: [u8; 32], bytes: &[u8], height: u64) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    if store::table::read::<Descriptors>(&*snapshot, &sha256)?.is_some() {
+        return Ok(());
+    }
+    let compressed = zstd::bulk::compress(bytes, LEVEL).map_err(Error::descriptors)?;
+    let mut counts = Counts::new(1);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    txn.put::<Descriptors>(&sha256, &Message(DescriptorSet { first_height: height, compressed }));
+    let (batch, _) = txn.finish();
+    Ok(store.commit(batch, Durability::Synced)?)
+}
+
+fn newest(store: &dyn Store) -> Result<Option<([u8; 32], Vec<u8>)>, Error> {
+    let snapshot = store.snapshot()?;
+    let sets = store::table::rows::<Descriptors>(&*snapshot, &store::key::All, Order::Asc, MAX_SETS)?;
+    let Some((sha256, Message(newest))) = sets.into_iter().max_by_key(|(_, Message(set))| set.first_height) else {
+        return Ok(None);
+    };
+    let bytes = zstd::stream::decode_all(newest.compressed.as_slice()).map_err(Error::descriptors)?;
+    Ok(Some((sha256, bytes)))
+}

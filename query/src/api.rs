@@ -1,0 +1,54 @@
+//! The endpoints, by subject.
+
+pub(crate) mod block;
+pub(crate) mod evm_tx;
+pub(crate) mod internal_tx;
+pub(crate) mod status;
+pub(crate) mod tx;
+
+use web::refusal::Refusal;
+use web::reply::Reply;
+
+use crate::array::Array;
+use crate::indexer::Indexer;
+use crate::page::page;
+use crate::wire::Paging;
+
+/// The answer `{"<member>":[…],"pagination":{…}}` with the page of `array` that was asked for. `write` appends the
+/// records of the sequences it is given, with commas between them.
+fn list(
+    indexer: &Indexer,
+    member: &str,
+    array: &dyn Array,
+    paging: &Paging,
+    total: Option<u64>,
+    write: impl FnOnce(&mut Vec<u8>, &[u64]) -> Result<(), Refusal>,
+) -> Result<Reply, Refusal> {
+    let page = page(array, &paging.request).map_err(Refusal::internal)?;
+    // What a record mostly takes; a page of longer ones grows it.
+    let mut body = Vec::with_capacity(256 + page.seqs.len() * 2048);
+    body.extend_from_slice(b"{\"");
+    body.extend_from_slice(member.as_bytes());
+    body.extend_from_slice(b"\":[");
+    write(&mut body, &page.seqs)?;
+    body.extend_from_slice(b"],");
+    paging.write(&mut body, &page, total, indexer.empty_cursor);
+    body.push(b'}');
+    Ok(Reply::json(body))
+}
+
+/// The answer `{"<member>":…}` with the one record that `write` appends.
+fn one(member: &str, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Refusal>) -> Result<Reply, Refusal> {
+    let mut body = Vec::with_capacity(4096);
+    body.extend_from_slice(b"{\"");
+    body.extend_from_slice(member.as_bytes());
+    body.extend_from_slice(b"\":");
+    write(&mut body)?;
+    body.push(b'}');
+    Ok(Reply::json(body))
+}
+
+/// JSON of a text.
+fn json_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,53 @@
+//! How far the index has come.
+
+use web::call::Call;
+use web::endpoint::{Endpoint, Freshness, Method};
+use web::refusal::Refusal;
+use web::reply::Reply;
+use web::schema::{Field, Kind, Schema};
+
+use super::json_text;
+use crate::indexer::Indexer;
+
+/// The group's endpoints.
+pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
+    method: Method::Get,
+    path: "/status",
+    tag: "App",
+    summary: "What is indexed, and how far.",
+    params: &[],
+    response: &STATUS,
+    handler: status,
+    cache: Freshness::LIST,
+}];
+
+static STATUS: Schema = Schema {
+    name: "status.StatusResponse",
+    doc: "What is indexed, and how far.",
+    fields: &[
+        Field::new("version", Kind::String, "Version of the program."),
+        Field::new("commit_hash", Kind::String, "Commit that it was built from."),
+        Field::new("chain_id", Kind::String, "The chain."),
+        Field::new("height", Kind::Integer, "The last indexed block; 0 before the first."),
+        Field::new("internal_tx_height", Kind::Integer, "The last block with internal transactions indexed; EVM only."),
+        Field::new("rich_list_height", Kind::Integer, "The last block that the rich list has; EVM only."),
+    ],
+};
+
+fn status(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
+    let view = indexer.view()?;
+    let mut body = format!(
+        r#"{{"version":{},"commit_hash":{},"chain_id":{},"height":{}"#,
+        json_text(&indexer.build.version),
+        json_text(&indexer.build.commit),
+        json_text(&indexer.identity.chain_id),
+        view.blocks()?.height,
+    );
+    if indexer.is_evm() {
+        let calls = view.calls()?.height;
+        // The rich list has no lane yet, so it has come nowhere.
+        body.push_str(&format!(r#","internal_tx_height":{calls},"rich_list_height":0"#));
+    }
+    body.push('}');
+    Ok(Reply::json(body))
+}

@@ -1,0 +1,224 @@
+//! Lists of sequences as arrays: a length, random access, and the place of a sequence; ascending always.
+//!
+//! An endpoint says *which* array it shows; how a page is cut out of it is written once ([`crate::page`]).
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use store::{Error, List, Snapshot};
+
+/// An ascending array of distinct sequences in one snapshot.
+pub trait Array {
+    /// Number of sequences.
+    fn len(&self) -> u64;
+
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of sequences that are less than `seq`.
+    fn position(&self, seq: u64) -> Result<u64, Error>;
+
+    /// The sequences at `range`, which must lie within the array.
+    fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error>;
+}
+
+/// Consecutive sequences: everything, or a block's.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// The first sequence.
+    pub first: u64,
+    /// How many.
+    pub len: u64,
+}
+
+impl Array for Run {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn position(&self, seq: u64) -> Result<u64, Error> {
+        Ok(seq.saturating_sub(self.first).min(self.len))
+    }
+
+    fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+        Ok((self.first + range.start..self.first + range.end).collect())
+    }
+}
+
+/// A stored list of one owner, or a part of it.
+pub struct Stored<'a, L: List> {
+    snapshot: &'a dyn Snapshot,
+    owner: L::Owner,
+    /// Length of the whole list.
+    whole: u64,
+    /// The part that is shown.
+    part: Range<u64>,
+}
+
+impl<'a, L: List> Stored<'a, L> {
+    /// All of `owner`'s list.
+    pub fn all(snapshot: &'a dyn Snapshot, owner: L::Owner) -> Result<Self, Error> {
+        let whole = store::list::len::<L>(snapshot, &owner)?;
+        Ok(Self { snapshot, owner, whole, part: 0..whole })
+    }
+
+    /// Only the sequences of `run`.
+    pub fn within(mut self, run: Run) -> Result<Self, Error> {
+        let at = |seq| store::list::position::<L>(self.snapshot, &self.owner, self.whole, seq);
+        self.part = at(run.first)?..at(run.first.saturating_add(run.len))?;
+        Ok(self)
+    }
+}
+
+impl<L: List> Array for Stored<'_, L> {
+    fn len(&self) -> u64 {
+        self.part.end - self.part.start
+    }
+
+    fn position(&self, seq: u64) -> Result<u64, Error> {
+        let at = store::list::position::<L>(self.snapshot, &self.owner, self.whole, seq)?;
+        Ok(at.clamp(self.part.start, self.part.end) - self.part.start)
+    }
+
+    fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+        let range = self.part.start + range.start..self.part.start + range.end;
+        store::list::slice::<L>(self.snapshot, &self.owner, range)
+    }
+}
+
+/// The union of arrays that share no sequence. Its length is the sum of theirs, and it reads no more of each than a
+/// page of it.
+pub struct Union<'a> {
+    parts: Vec<Box<dyn Array + 'a>>,
+    len: u64,
+    /// Places whose split is known: how many sequences of each part stand before it.
+    known: RefCell<Vec<(u64, Vec<u64>)>>,
+}
+
+impl<'a> Union<'a> {
+    /// The union of `parts`, which must be disjoint.
+    pub fn of(parts: Vec<Box<dyn Array + 'a>>) -> Self {
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let ends: Vec<u64> = parts.iter().map(|part| part.len()).collect();
+        let len = ends.iter().sum();
+        let known = RefCell::new(vec![(0, vec![0; parts.len()]), (len, ends)]);
+        Self { parts, len, known }
+    }
+
+    /// How many sequences of each part stand before `seq`.
+    fn split_at_seq(&self, seq: u64) -> Result<Vec<u64>, Error> {
+        self.parts.iter().map(|part| part.position(seq)).collect()
+    }
+
+    fn known_split(&self, place: u64) -> Option<Vec<u64>> {
+        self.known.borrow().iter().find(|(at, _)| *at == place).map(|(_, split)| split.clone())
+    }
+
+    /// How many sequences of each part are among the first `place` of the union: a binary search over sequences.
+    fn split(&self, place: u64) -> Result<Vec<u64>, Error> {
+        if let Some(split) = self.known_split(place) {
+            return Ok(split);
+        }
+        let (mut low, mut high) = (0, self.end()?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let before: u64 = self.split_at_seq(middle)?.iter().sum();
+            if before < place { low = middle + 1 } else { high = middle }
+        }
+        self.split_at_seq(low)
+    }
+
+    /// One more than the greatest sequence.
+    fn end(&self) -> Result<u64, Error> {
+        let mut end = 0;
+        for part in &self.parts {
+            let last = part.slice(part.len() - 1..part.len())?;
+            end = end.max(last.last().map_or(0, |seq| seq.saturating_add(1)));
+        }
+        Ok(end)
+    }
+}
+
+impl Array for Union<'_> {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn position(&self, seq: u64) -> Result<u64, Error> {
+        let split = self.split_at_seq(seq)?;
+        let place = split.iter().sum();
+        self.known.borrow_mut().push((place, split));
+        Ok(place)
+    }
+
+    fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+        let n = range.end - range.start;
+        // From whichever end of the range is known already, on to the other.
+        let backward = self.known_split(range.start).is_none() && self.known_split(range.end).is_some();
+        let mut merged = Vec::new();
+        if backward {
+            for (part, end) in self.parts.iter().zip(self.split(range.end)?) {
+                merged.extend(part.slice(end.saturating_sub(n)..end)?);
+            }
+            merged.sort_unstable();
+            let surplus = merged.len().saturating_sub(usize::try_from(n).unwrap_or(usize::MAX));
+            merged.drain(..surplus);
+        } else {
+            for (part, start) in self.parts.iter().zip(self.split(range.start)?) {
+                merged.extend(part.slice(start..start.saturating_add(n).min(part.len()))?);
+            }
+            merged.sort_unstable();
+            merged.truncate(usize::try_from(n).unwrap_or(usize::MAX));
+        }
+        Ok(merged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An array in memory, the model.
+    struct Plain(Vec<u64>);
+
+    impl Array for Plain {
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn position(&self, seq: u64) -> Result<u64, Error> {
+            Ok(self.0.partition_point(|have| *have < seq) as u64)
+        }
+
+        fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+            Ok(self.0[usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()].to_vec())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_union_is_the_sorted_whole_of_its_parts(
+            seqs in prop::collection::btree_map(1_u64..300, 0_usize..5, 0..120),
+            (a, b) in (0_u64..140, 0_u64..140),
+            seq in 0_u64..310,
+            ask_first in any::<bool>(),
+        ) {
+            let mut parts = vec![Vec::new(); 5];
+            for (seq, part) in &seqs { parts[*part].push(*seq); }
+            let whole = Plain(seqs.keys().copied().collect());
+            let union = Union::of(parts.into_iter().map(|part| Box::new(Plain(part)) as Box<dyn Array>).collect());
+            prop_assert_eq!(union.len(), whole.len());
+            if ask_first { prop_assert_eq!(union.position(seq).unwrap(), whole.position(seq).unwrap()); }
+            let (a, b) = (a.min(b).min(whole.len()), a.max(b).min(whole.len()));
+            prop_assert_eq!(union.slice(a..b).unwrap(), whole.slice(a..b).unwrap());
+            let place = whole.position(seq).unwrap();
+            prop_assert_eq!(union.position(seq).unwrap(), place);
+            prop_assert_eq!(union.slice(place..whole.len()).unwrap(), whole.slice(place..whole.len()).unwrap());
+            prop_assert_eq!(union.slice(a.min(place)..place).unwrap(), whole.slice(a.min(place)..place).unwrap());
+        }
+    }
+}

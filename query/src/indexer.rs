@@ -1,0 +1,88 @@
+//! What every handler works on: the store, and what is fixed about the database in it.
+
+use std::sync::Arc;
+
+use chain::Vm;
+use schema::meta::{BlockLane, CallLane, Identity};
+use schema::payload::Codec;
+use schema::{Error, meta};
+use store::{Snapshot, Store};
+use web::refusal::Refusal;
+
+/// How an absent cursor is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmptyCursor {
+    /// `null`, as both deployed servers do; explorers loop for ever on anything else.
+    #[default]
+    Null,
+    /// `""`, the wording of the published interface.
+    String,
+}
+
+/// What `/status` says about the program.
+#[derive(Clone, Debug)]
+pub struct Build {
+    /// Version of the program.
+    pub version: String,
+    /// Commit it was built from, `unknown` if it was not built from one.
+    pub commit: String,
+}
+
+/// The indexer that the API shows.
+pub struct Indexer {
+    store: Arc<dyn Store>,
+    pub(crate) identity: Identity,
+    pub(crate) codec: Codec,
+    pub(crate) build: Build,
+    pub(crate) empty_cursor: EmptyCursor,
+    evm: bool,
+}
+
+impl Indexer {
+    /// The indexer of the database in `store`. An error if there is none yet, or one of another format.
+    pub fn open(store: Arc<dyn Store>, build: Build, empty_cursor: EmptyCursor) -> Result<Self, Error> {
+        let identity = schema::open::existing(&*store)?;
+        let codec = Codec::load(&*store.snapshot()?)?;
+        let evm = identity.vm == Vm::Evm.to_string();
+        Ok(Self { store, identity, codec, build, empty_cursor, evm })
+    }
+
+    /// Whether the chain has EVM transactions.
+    pub fn is_evm(&self) -> bool {
+        self.evm
+    }
+
+    /// The one view of the store that answers a request.
+    pub(crate) fn view(&self) -> Result<View<'_>, Refusal> {
+        Ok(View { snapshot: self.store.snapshot().map_err(Refusal::internal)? })
+    }
+
+    /// Refuses on a chain without an EVM.
+    pub(crate) fn evm_only(&self) -> Result<(), Refusal> {
+        if self.evm {
+            return Ok(());
+        }
+        Err(Refusal::not_found("evm routes are not available on this chain"))
+    }
+}
+
+/// A snapshot, for the length of one request.
+pub(crate) struct View<'a> {
+    pub(crate) snapshot: Box<dyn Snapshot + 'a>,
+}
+
+impl View<'_> {
+    pub(crate) fn snapshot(&self) -> &dyn Snapshot {
+        &*self.snapshot
+    }
+
+    /// How far the block lane has come; all zero before its first block.
+    pub(crate) fn blocks(&self) -> Result<BlockLane, Refusal> {
+        Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
+    }
+
+    /// How far the internal-transaction lane has come.
+    pub(crate) fn calls(&self) -> Result<CallLane, Refusal> {
+        Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
+    }
+}

@@ -1,0 +1,62 @@
+//! The OpenAPI document, made from the same list that routes.
+
+use web::call::Call;
+use web::endpoint::{Endpoint, Freshness, Method};
+use web::refusal::Refusal;
+use web::reply::Reply;
+use web::schema::Schema;
+
+use crate::ENDPOINTS as ALL;
+use crate::indexer::Indexer;
+
+/// The group's endpoints.
+pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
+    method: Method::Get,
+    path: "/swagger/doc.json",
+    tag: "App",
+    summary: "This document.",
+    params: &[],
+    response: &DOCUMENT,
+    handler: swagger,
+    cache: Freshness::RECORD,
+}];
+
+static DOCUMENT: Schema =
+    Schema { name: "swagger.Document", doc: "A Swagger 2.0 document.", fields: &[] };
+
+/// The Swagger 2.0 document of the indexer API, without the EVM's paths on a chain that has none.
+pub fn document(version: &str, evm: bool) -> serde_json::Value {
+    let keep = |path: &str| evm || !path.contains("/evm-");
+    web::openapi::document(
+        "cairn indexer API",
+        "Blocks, transactions and EVM transactions of one chain, read-only.",
+        version,
+        ALL,
+        keep,
+    )
+}
+
+fn swagger(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
+    Ok(Reply::json(document(&indexer.build.version, indexer.is_evm()).to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_endpoint_is_in_the_document_and_no_two_objects_share_a_name() {
+        let document = document("1", true);
+        for endpoint in ALL.iter().copied().flatten() {
+            assert!(document["paths"][endpoint.path]["get"].is_object(), "{}", endpoint.path);
+        }
+        assert_eq!(web::openapi::name_conflicts(ALL), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_chain_without_evm_has_no_evm_paths() {
+        let document = document("1", false);
+        let paths = document["paths"].as_object().unwrap();
+        assert!(paths.contains_key("/indexer/tx/v1/txs") && paths.keys().all(|path| !path.contains("evm")));
+    }
+}

@@ -1,0 +1,141 @@
+//! `pagination.*` in, `pagination` out, and the parameters that several endpoints share. Errors name the parameter,
+//! the value and what is allowed; their texts begin as the deployed server's do.
+
+use chain::Account;
+use schema::msg_set;
+use store::Snapshot;
+use web::call::Call;
+use web::refusal::Refusal;
+
+use crate::cursor::{self, Cursor, Space};
+use crate::indexer::{EmptyCursor, Indexer};
+use crate::page::{Direction, Page, PageRequest};
+
+/// Rows of a page that says nothing of its length.
+const DEFAULT_LIMIT: u64 = 100;
+/// Rows of a page at most.
+const MAX_LIMIT: u64 = 1000;
+/// Message types in one filter at most.
+const MAX_TYPES: usize = 64;
+/// Characters of a bad value that an error repeats.
+const SHOWN: usize = 80;
+
+/// The `pagination.*` parameters of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paging {
+    pub(crate) request: PageRequest,
+    pub(crate) count_total: bool,
+    space: Space,
+}
+
+impl Paging {
+    /// Reads them: limit, then offset, then key, so that the first bad one is named.
+    pub(crate) fn of(call: &Call<'_>, space: Space) -> Result<Self, Refusal> {
+        let limit = match integer(call, "pagination.limit") {
+            None => DEFAULT_LIMIT,
+            Some(limit) => u64::try_from(limit).ok().filter(|limit| (1..=MAX_LIMIT).contains(limit)).ok_or_else(
+                || Refusal::bad_request(format!("pagination.limit must be between 1 and {MAX_LIMIT}: got {limit}")),
+            )?,
+        };
+        let offset = integer(call, "pagination.offset").unwrap_or(0);
+        let offset = u64::try_from(offset).map_err(|_| {
+            Refusal::bad_request(format!("pagination.offset cannot be negative: got {offset}"))
+        })?;
+        let at = match call.first("pagination.key") {
+            None => Cursor::Offset(offset),
+            Some(key) => cursor::decode(space, key)
+                .map_err(|error| Refusal::bad_request(format!("{error}: got `{}`", shown(key))))?,
+        };
+        let direction =
+            if call.boolean("pagination.reverse", true) { Direction::Descending } else { Direction::Ascending };
+        let count_total = call.boolean("pagination.count_total", true);
+        Ok(Self { request: PageRequest { at, limit, direction }, count_total, space })
+    }
+
+    /// Appends the `pagination` object of `page`, with `total` in place of its own if there is one.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, page: &Page, total: Option<u64>, empty: EmptyCursor) {
+        out.extend_from_slice(br#""pagination":{"previous_key":"#);
+        self.write_cursor(out, page.previous, empty);
+        out.extend_from_slice(br#","next_key":"#);
+        self.write_cursor(out, page.next, empty);
+        out.extend_from_slice(br#","total":""#);
+        let counted = if self.count_total { page.total } else { 0 };
+        out.extend_from_slice(itoa::Buffer::new().format(total.unwrap_or(counted)).as_bytes());
+        out.extend_from_slice(br#""}"#);
+    }
+
+    fn write_cursor(&self, out: &mut Vec<u8>, cursor: Option<Cursor>, empty: EmptyCursor) {
+        match (cursor, empty) {
+            (Some(cursor), _) => {
+                out.push(b'"');
+                out.extend_from_slice(cursor::encode(self.space, cursor).as_bytes());
+                out.push(b'"');
+            }
+            (None, EmptyCursor::Null) => out.extend_from_slice(b"null"),
+            (None, EmptyCursor::String) => out.extend_from_slice(b"\"\""),
+        }
+    }
+}
+
+/// A signed decimal number, or nothing if it is none: the deployed server takes such a value for absent.
+fn integer(call: &Call<'_>, name: &str) -> Option<i64> {
+    call.first(name)?.parse().ok()
+}
+
+/// The path parameter `height`.
+pub(crate) fn height(call: &Call<'_>) -> Result<u64, Refusal> {
+    let text = call.text("height");
+    let invalid = |what| {
+        Refusal::bad_request(format!("[INVALID_VALUE] invalid value for height: {} ({what})", shown(text)))
+    };
+    let height: i64 = text.parse().map_err(|_| invalid("must be a valid integer"))?;
+    u64::try_from(height).ok().filter(|height| *height > 0).ok_or_else(|| invalid("must be a positive integer"))
+}
+
+/// The path parameter `account`.
+pub(crate) fn account(call: &Call<'_>, indexer: &Indexer) -> Result<Account, Refusal> {
+    let (text, prefix) = (call.text("account"), &indexer.identity.prefix);
+    Account::parse(text, prefix).ok_or_else(|| {
+        Refusal::bad_request(format!(
+            "[INVALID_VALUE] invalid value for account: {} (invalid address format: a bech32 address with the prefix \
+             `{prefix}`, or up to 64 hex digits)",
+            shown(text)
+        ))
+    })
+}
+
+/// The path parameter `tx_hash`; `None` for hex that is no hash.
+pub(crate) fn hash(call: &Call<'_>) -> Result<Option<[u8; 32]>, Refusal> {
+    let text = call.text("tx_hash");
+    chain::hash::parse_hash(text).map_err(|_| {
+        Refusal::bad_request(format!(
+            "invalid hash format: tx_hash is `{}` (must be hex, with or without 0x)",
+            shown(text)
+        ))
+    })
+}
+
+/// The query parameter `msgs` as the message-type sets that it matches, or `None` if there is no filter: names
+/// comma-separated or repeated, with or without a leading `/`; a name that nothing has matches nothing.
+pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Vec<u32>>, Refusal> {
+    let names = call.all("msgs").flat_map(|value| value.split(',')).map(str::trim);
+    let mut types: Vec<String> =
+        names.filter(|name| !name.is_empty()).map(|name| name.strip_prefix('/').unwrap_or(name).to_owned()).collect();
+    types.sort_unstable();
+    types.dedup();
+    match types.len() {
+        0 => Ok(None),
+        n if n > MAX_TYPES => Err(Refusal::bad_request(format!(
+            "msgs names {n} message types, at most {MAX_TYPES} are allowed in one request"
+        ))),
+        _ => Ok(Some(msg_set::containing_any(snapshot, &types).map_err(Refusal::internal)?)),
+    }
+}
+
+/// The beginning of a bad value.
+fn shown(value: &str) -> String {
+    if value.chars().count() <= SHOWN {
+        return value.to_owned();
+    }
+    value.chars().take(SHOWN).chain(['…']).collect()
+}

@@ -1,0 +1,41 @@
+//! Blocks by height.
+
+use store::{Access, Message, Table, TableSpec};
+
+/// A block.
+///
+/// | height (8, BE) | → [`Block`] (protobuf)
+///
+/// Neighbouring blocks differ little, so they are compressed together in the table's blocks, not one by one.
+#[derive(Debug)]
+pub struct Blocks;
+
+impl Table for Blocks {
+    const SPEC: &'static TableSpec = &TableSpec { name: "block", tag: 0x10, access: Access::Scan };
+    type Key = u64;
+    type Value = Message<Block>;
+}
+
+/// What is stored of a block. The transactions of a block have consecutive sequences, so its first and its count are
+/// the whole index "by height".
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Block {
+    /// Sequence of the block's first Cosmos transaction (of the next one to come if the block has none).
+    #[prost(uint64, tag = "1")]
+    pub first_tx: u64,
+    /// Number of Cosmos transactions, undecodable ones included.
+    #[prost(uint64, tag = "2")]
+    pub txs: u64,
+    /// Sequence of the block's first EVM transaction, like `first_tx`.
+    #[prost(uint64, tag = "3")]
+    pub first_evm_tx: u64,
+    /// Number of EVM transactions.
+    #[prost(uint64, tag = "4")]
+    pub evm_txs: u64,
+    /// Header time, nanoseconds since 1970 UTC.
+    #[prost(int64, tag = "5")]
+    pub time: i64,
+    /// The record as it is served, JSON.
+    #[prost(bytes = "vec", tag = "6")]
+    pub json: Vec<u8>,
+}

@@ -1,0 +1,29 @@
+//! The chain's protobuf descriptors, as the node gave them.
+//!
+//! Transactions are rendered with them; they are kept so that a database says which rules its records were made by,
+//! and so that a restart needs no node to know them.
+
+use store::{Access, Message, Table, TableSpec};
+
+/// Descriptor sets by their SHA-256.
+///
+/// | SHA-256 of the set (32) | → [`DescriptorSet`] (protobuf)
+#[derive(Debug)]
+pub struct Descriptors;
+
+impl Table for Descriptors {
+    const SPEC: &'static TableSpec = &TableSpec { name: "descriptors", tag: 0x04, access: Access::Point };
+    type Key = [u8; 32];
+    type Value = Message<DescriptorSet>;
+}
+
+/// A descriptor set.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct DescriptorSet {
+    /// The first height that was rendered with it.
+    #[prost(uint64, tag = "1")]
+    pub first_height: u64,
+    /// `google.protobuf.FileDescriptorSet`, compressed with zstd.
+    #[prost(bytes = "vec", tag = "2")]
+    pub compressed: Vec<u8>,
+}

@@ -1,0 +1,75 @@
+//! One hash over all logical rows of a database.
+//!
+//! Two databases have the same digest exactly if they hold the same records and the same orders of them, whatever
+//! engine they are on, however they were compressed, and however often the ingest was killed on the way.
+
+use sha2::{Digest as _, Sha256};
+use store::{Bounds, Snapshot, Table, TableSpec};
+
+use crate::payload::Codec;
+use crate::{Error, TABLES, descriptors, evm_tx, internal_tx, payload, tx};
+
+/// Tables whose values are compressed records: what they hold counts, not how it is packed.
+const COMPRESSED: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
+
+/// Tables that say how records were made, not what they are.
+const LEFT_OUT: [&TableSpec; 2] = [payload::Dictionary::SPEC, descriptors::Descriptors::SPEC];
+
+/// The digest of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDigest {
+    /// The table's name.
+    pub table: &'static str,
+    /// Number of rows.
+    pub rows: u64,
+    /// SHA-256 over the rows.
+    pub sha256: [u8; 32],
+}
+
+/// The digest of every table that counts, in the order of [`TABLES`].
+pub fn tables(snapshot: &dyn Snapshot) -> Result<Vec<TableDigest>, Error> {
+    let codec = Codec::load(snapshot)?;
+    TABLES
+        .iter()
+        .filter(|spec| !LEFT_OUT.iter().any(|left_out| left_out.name == spec.name))
+        .map(|spec| table(snapshot, spec, &codec))
+        .collect()
+}
+
+/// One hash over [`tables`].
+pub fn total(tables: &[TableDigest]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for table in tables {
+        update(&mut hash, table.table.as_bytes());
+        hash.update(table.rows.to_be_bytes());
+        hash.update(table.sha256);
+    }
+    hash.finalize().into()
+}
+
+fn table(snapshot: &dyn Snapshot, spec: &'static TableSpec, codec: &Codec) -> Result<TableDigest, Error> {
+    let compressed = COMPRESSED.iter().any(|table| table.name == spec.name);
+    let mut hash = Sha256::new();
+    let mut rows = 0;
+    let mut record = Vec::new();
+    store::for_each_row(snapshot, spec, Bounds::all(), |key, value| -> Result<(), Error> {
+        update(&mut hash, key);
+        if compressed {
+            record.clear();
+            let seq = <[u8; 8]>::try_from(key).map_or(0, u64::from_be_bytes);
+            codec.decode_into(spec, seq, value, &mut record)?;
+            update(&mut hash, &record);
+        } else {
+            update(&mut hash, value);
+        }
+        rows += 1;
+        Ok(())
+    })?;
+    Ok(TableDigest { table: spec.name, rows, sha256: hash.finalize().into() })
+}
+
+/// With its length in front, so that bytes cannot move between a key and a value unnoticed.
+fn update(hash: &mut Sha256, bytes: &[u8]) {
+    hash.update((bytes.len() as u64).to_be_bytes());
+    hash.update(bytes);
+}

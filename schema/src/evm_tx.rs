@@ -1,0 +1,41 @@
+//! EVM transactions and their orders.
+
+use store::{Access, List, Table, TableSpec};
+
+use crate::keys::{HashPrefix, Owner, Role};
+use crate::payload::Payload;
+
+/// An EVM transaction's record (its receipt) as it is served.
+///
+/// | seq (8, BE) | → compressed JSON ([`crate::payload`])
+#[derive(Debug)]
+pub struct EvmTxs;
+
+impl Table for EvmTxs {
+    const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx", tag: 0x20, access: Access::Append };
+    type Key = u64;
+    type Value = Payload;
+}
+
+/// EVM transactions by EVM hash, like [`crate::tx::TxByHash`].
+///
+/// | first 8 bytes of the hash | seq (8, BE) | → nothing
+#[derive(Debug)]
+pub struct EvmTxByHash;
+
+impl Table for EvmTxByHash {
+    const SPEC: &'static TableSpec = &TableSpec { name: "evm_tx_by_hash", tag: 0x21, access: Access::Scan };
+    type Key = (HashPrefix, u64);
+    type Value = ();
+}
+
+/// EVM transactions of an account, oldest first.
+///
+/// | account (1 + 20 or 32) | role (1) | ordinal (8, BE) | → seq (varint)
+#[derive(Debug)]
+pub struct AccountEvmTxs;
+
+impl List for AccountEvmTxs {
+    const SPEC: &'static TableSpec = &TableSpec { name: "account_evm_tx", tag: 0x22, access: Access::Scan };
+    type Owner = (Owner, Role);
+}

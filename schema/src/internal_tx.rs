@@ -1,0 +1,72 @@
+//! Internal transactions: the call frames of EVM transactions, and their orders.
+//!
+//! Frames of one transaction are much alike and are read together, so up to [`CHUNK_FRAMES`] of them are one row.
+
+use store::{Access, List, Message, Table, TableSpec};
+
+use crate::keys::{HashPrefix, Owner};
+use crate::payload::Payload;
+
+/// Frames in one row at most: a page that wants one frame of a huge transaction decompresses no more than this many.
+pub const CHUNK_FRAMES: usize = 32;
+
+/// Call frames, in chunks.
+///
+/// | seq of the chunk's first frame (8, BE) | → compressed frames ([`crate::payload::Frames`])
+#[derive(Debug)]
+pub struct Calls;
+
+impl Table for Calls {
+    const SPEC: &'static TableSpec = &TableSpec { name: "internal_tx", tag: 0x30, access: Access::Append };
+    type Key = u64;
+    type Value = Payload;
+}
+
+/// The frames of a transaction, by its EVM hash.
+///
+/// | first 8 bytes of the hash | seq of its first frame (8, BE) | → number of frames (varint)
+#[derive(Debug)]
+pub struct CallsByHash;
+
+impl Table for CallsByHash {
+    const SPEC: &'static TableSpec =
+        &TableSpec { name: "internal_tx_by_hash", tag: 0x31, access: Access::Scan };
+    type Key = (HashPrefix, u64);
+    type Value = u64;
+}
+
+/// The frames of a block. Blocks without frames have no row.
+///
+/// | height (8, BE) | → [`BlockCalls`] (protobuf)
+#[derive(Debug)]
+pub struct CallsByHeight;
+
+impl Table for CallsByHeight {
+    const SPEC: &'static TableSpec =
+        &TableSpec { name: "internal_tx_by_height", tag: 0x32, access: Access::Scan };
+    type Key = u64;
+    type Value = Message<BlockCalls>;
+}
+
+/// Where the frames of a block are.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct BlockCalls {
+    /// Sequence of the first frame.
+    #[prost(uint64, tag = "1")]
+    pub first: u64,
+    /// Number of frames.
+    #[prost(uint64, tag = "2")]
+    pub count: u64,
+}
+
+/// Frames that an account calls or is called in, oldest first; a frame that calls itself is one row.
+///
+/// | account (1 + 20 or 32) | ordinal (8, BE) | → seq (varint)
+#[derive(Debug)]
+pub struct AccountCalls;
+
+impl List for AccountCalls {
+    const SPEC: &'static TableSpec =
+        &TableSpec { name: "account_internal_tx", tag: 0x33, access: Access::Scan };
+    type Owner = Owner;
+}

@@ -1,0 +1,61 @@
+//! Key components that several tables share.
+
+use chain::Account;
+use store::Key;
+
+/// An account as a key: one length byte (20 or 32), then the address bytes. The order of accounts means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Owner(pub Account);
+
+impl Key for Owner {
+    fn put(&self, out: &mut Vec<u8>) {
+        let bytes = self.0.as_bytes();
+        // An account has 20 or 32 bytes, so its length is one byte.
+        out.push(if bytes.len() == 20 { 20 } else { 32 });
+        out.extend_from_slice(bytes);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        let (&len, rest) = input.split_first()?;
+        let (bytes, rest) = rest.split_at_checked(usize::from(len))?;
+        let account = Account::from_bytes(bytes)?;
+        *input = rest;
+        Some(Self(account))
+    }
+}
+
+/// What an account does in a transaction; one byte of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The transaction involves the account (its signers included).
+    Involved,
+    /// The account signed the transaction.
+    Signer,
+}
+
+impl Key for Role {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(match self {
+            Self::Involved => 0,
+            Self::Signer => 1,
+        });
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        match u8::take(input)? {
+            0 => Some(Self::Involved),
+            1 => Some(Self::Signer),
+            _ => None,
+        }
+    }
+}
+
+/// The first 8 bytes of a 32-byte hash. Enough to find a record: those that share them are told apart by the hash in
+/// the record itself.
+pub type HashPrefix = [u8; 8];
+
+/// The prefix of `hash` that is stored.
+pub fn hash_prefix(hash: &[u8; 32]) -> HashPrefix {
+    let [a, b, c, d, e, f, g, h, ..] = *hash;
+    [a, b, c, d, e, f, g, h]
+}

@@ -1,0 +1,119 @@
+//! What the database is of, and how far each lane has come.
+
+use store::key::Text;
+use store::{Access, Snapshot, Table, TableSpec, Txn};
+
+/// Named rows about the database itself.
+///
+/// | name (escaped text) | → a protobuf message, by name: see the constants of this module
+#[derive(Debug)]
+pub struct Meta;
+
+impl Table for Meta {
+    const SPEC: &'static TableSpec = &TableSpec { name: "meta", tag: 0x02, access: Access::Point };
+    type Key = Text;
+    type Value = Vec<u8>;
+}
+
+/// A row of [`Meta`]: its name and the message it holds.
+pub trait Named: prost::Message + Default {
+    /// The row's name.
+    const NAME: &'static str;
+}
+
+/// What the database is of. Written when it is made, never changed.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Identity {
+    /// [`crate::FORMAT`] of the program that made it.
+    #[prost(uint32, tag = "1")]
+    pub format: u32,
+    /// The chain's id.
+    #[prost(string, tag = "2")]
+    pub chain_id: String,
+    /// `evm`, `move`, `wasm` or `none`.
+    #[prost(string, tag = "3")]
+    pub vm: String,
+    /// Human-readable part of account addresses, e.g. `init`.
+    #[prost(string, tag = "4")]
+    pub prefix: String,
+    /// The first height that is or will be indexed.
+    #[prost(uint64, tag = "5")]
+    pub start_height: u64,
+}
+
+impl Named for Identity {
+    const NAME: &'static str = "identity";
+}
+
+/// How far the block lane has come. In the same commit as the rows of its last block.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct BlockLane {
+    /// The last indexed height.
+    #[prost(uint64, tag = "1")]
+    pub height: u64,
+    /// Number of Cosmos transactions so far, which is the sequence of the last.
+    #[prost(uint64, tag = "2")]
+    pub txs: u64,
+    /// Number of EVM transactions so far.
+    #[prost(uint64, tag = "3")]
+    pub evm_txs: u64,
+    /// Header time of the last block, nanoseconds since 1970 UTC.
+    #[prost(int64, tag = "4")]
+    pub time: i64,
+    /// Hash of the last block, 32 bytes: the next one must name it as its parent.
+    #[prost(bytes = "vec", tag = "5")]
+    pub hash: Vec<u8>,
+}
+
+impl Named for BlockLane {
+    const NAME: &'static str = "lane/blocks";
+}
+
+/// How far the internal-transaction lane has come; never ahead of the block lane.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct CallLane {
+    /// The last height whose frames are indexed.
+    #[prost(uint64, tag = "1")]
+    pub height: u64,
+    /// Number of call frames so far, which is the sequence of the last.
+    #[prost(uint64, tag = "2")]
+    pub calls: u64,
+}
+
+impl Named for CallLane {
+    const NAME: &'static str = "lane/internal_txs";
+}
+
+/// A rollback that has begun and is to be finished before anything else.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct PendingRollback {
+    /// The height that stays the last.
+    #[prost(uint64, tag = "1")]
+    pub to: u64,
+}
+
+impl Named for PendingRollback {
+    const NAME: &'static str = "rollback";
+}
+
+/// The key of a named row.
+pub fn key<M: Named>() -> Text {
+    Text(M::NAME.to_owned())
+}
+
+/// The named row `M`, if it was written.
+pub fn read<M: Named>(snapshot: &dyn Snapshot) -> Result<Option<M>, crate::Error> {
+    let Some(bytes) = store::table::read::<Meta>(snapshot, &key::<M>())? else {
+        return Ok(None);
+    };
+    M::decode(bytes.as_slice()).map(Some).map_err(|error| crate::Error::Record {
+        table: Meta::SPEC.name,
+        key: M::NAME.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+/// Writes the named row `M`.
+pub fn put<M: Named>(txn: &mut Txn<'_>, message: &M) {
+    txn.put::<Meta>(&key::<M>(), &message.encode_to_vec());
+}

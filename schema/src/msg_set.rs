@@ -1,0 +1,74 @@
+//! The dictionary of message-type sets.
+//!
+//! A transaction belongs to exactly one *set*: the distinct type names of its top-level messages, sorted. Lists are
+//! kept per set, so a filter by several types is a union of disjoint lists: nothing to de-duplicate, and its total is
+//! a sum of lengths.
+
+use store::key::Text;
+use store::{Access, Message, Order, Snapshot, Table, TableSpec};
+
+/// The sets by their number.
+///
+/// | set (4, BE) | → [`MsgSet`] (protobuf)
+#[derive(Debug)]
+pub struct MsgSets;
+
+impl Table for MsgSets {
+    const SPEC: &'static TableSpec = &TableSpec { name: "msg_set", tag: 0x18, access: Access::Point };
+    type Key = u32;
+    type Value = Message<MsgSet>;
+}
+
+/// The number of a set, by its names.
+///
+/// | names joined by `,` (escaped text) | → set (varint)
+#[derive(Debug)]
+pub struct MsgSetByNames;
+
+impl Table for MsgSetByNames {
+    const SPEC: &'static TableSpec =
+        &TableSpec { name: "msg_set_by_names", tag: 0x19, access: Access::Point };
+    type Key = Text;
+    type Value = u64;
+}
+
+/// The sets that a message type is in.
+///
+/// | type name without leading `/` (escaped text) | set (4, BE) | → nothing
+#[derive(Debug)]
+pub struct MsgSetByType;
+
+impl Table for MsgSetByType {
+    const SPEC: &'static TableSpec =
+        &TableSpec { name: "msg_set_by_type", tag: 0x1a, access: Access::Scan };
+    type Key = (Text, u32);
+    type Value = ();
+}
+
+/// What is stored of a set.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct MsgSet {
+    /// The type names, sorted, without leading `/`. None for a transaction without messages or that does not decode.
+    #[prost(string, repeated, tag = "1")]
+    pub names: Vec<String>,
+    /// Sequence of the first transaction of this set: a rollback below it forgets the set.
+    #[prost(uint64, tag = "2")]
+    pub first_tx: u64,
+}
+
+/// The key of a set in [`MsgSetByNames`]. A type name holds no comma.
+pub fn joined(names: &[String]) -> String {
+    names.join(",")
+}
+
+/// The sets that hold at least one of `types`, ascending and each once.
+pub fn containing_any(snapshot: &dyn Snapshot, types: &[String]) -> Result<Vec<u32>, store::Error> {
+    let mut sets = Vec::new();
+    for name in types {
+        let rows = store::table::rows::<MsgSetByType>(snapshot, &Text(name.clone()), Order::Asc, usize::MAX)?;
+        sets.extend(rows.into_iter().map(|((_, set), ())| set));
+    }
+    sets.sort_unstable();
+    sets.dedup();
+    Ok(sets)
+}

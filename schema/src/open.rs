@@ -1,0 +1,76 @@
+//! What must hold before a database is used: it is cairn's, of this format, and of the chain that was asked for.
+
+use store::{Counts, Durability, Store, Txn};
+
+use crate::meta::{self, Identity};
+use crate::{Error, FORMAT, payload};
+
+/// Why a database is not used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It was made by a program with another format.
+    #[error(
+        "the database has format {found}, this program reads and writes format {FORMAT}: use the version that made it, \
+         or index into a new directory"
+    )]
+    Format {
+        /// The database's format.
+        found: u32,
+    },
+    /// It is of something else.
+    #[error(
+        "the database was made with {what} `{found}`, not `{wanted}`: use another data directory, or run with `{found}`"
+    )]
+    Different {
+        /// Which setting differs: `chain-id`, `vm`, `prefix` or `start-height`.
+        what: &'static str,
+        /// The database's.
+        found: String,
+        /// The one asked for.
+        wanted: String,
+    },
+    /// There is nothing in it.
+    #[error("the database is empty: run `cairn run` or `cairn ingest` on it first")]
+    Empty,
+}
+
+/// What the database is of, or `None` if it is new. Refuses one of another format.
+pub fn identity(store: &dyn Store) -> Result<Option<Identity>, Error> {
+    let identity = meta::read::<Identity>(&*store.snapshot()?)?;
+    if let Some(identity) = &identity
+        && identity.format != FORMAT
+    {
+        return Err(Refusal::Format { found: identity.format }.into());
+    }
+    Ok(identity)
+}
+
+/// Like [`identity`], for those that cannot work on an empty database.
+pub fn existing(store: &dyn Store) -> Result<Identity, Error> {
+    Ok(identity(store)?.ok_or(Refusal::Empty)?)
+}
+
+/// Makes sure that the database is what `wanted` says; a new one becomes it, with the shipped dictionaries.
+pub fn or_create(store: &dyn Store, wanted: &Identity) -> Result<(), Error> {
+    let Some(found) = identity(store)? else {
+        let snapshot = store.snapshot()?;
+        let mut counts = Counts::new(1);
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        meta::put(&mut txn, wanted);
+        payload::put_shipped(&mut txn);
+        let (batch, _) = txn.finish();
+        return Ok(store.commit(batch, Durability::Synced)?);
+    };
+    let pairs = [
+        ("chain-id", found.chain_id, wanted.chain_id.clone()),
+        ("vm", found.vm, wanted.vm.clone()),
+        ("prefix", found.prefix, wanted.prefix.clone()),
+        ("start-height", found.start_height.to_string(), wanted.start_height.to_string()),
+    ];
+    for (what, found, wanted) in pairs {
+        if found != wanted {
+            return Err(Refusal::Different { what, found, wanted }.into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! Taking back blocks: afterwards the database is what it was when `to` was its last height.
+//!
+//! Every list is in the order of sequences, so the rows of the blocks that go are the tail of each list; nothing needs
+//! to be remembered for it. It reads every list's end and every hash row: minutes on a large database, and always right.
+//!
+//! It takes several commits. The first writes down that it has begun, and the last takes that mark away: a database
+//! with the mark is finished before anything else is done with it ([`finish_pending`]).
+
+use store::{Batch, Bounds, Counts, Durability, List, Message, Order, Snapshot, Store, Table, Txn};
+
+use crate::block::Blocks;
+use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
+use crate::internal_tx::{AccountCalls, Calls, CallsByHash, CallsByHeight};
+use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback};
+use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets, joined};
+use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use crate::{Error, open};
+
+/// Bytes of deletions in one commit.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Why a rollback is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Impossible {
+    /// There is no such block.
+    #[error("cannot go back to height {to}: the database holds {first} to {last}")]
+    OutOfRange {
+        /// The height asked for.
+        to: u64,
+        /// The first indexed height.
+        first: u64,
+        /// The last indexed height.
+        last: u64,
+    },
+    /// The database is damaged or unreadable.
+    #[error(transparent)]
+    Database(#[from] Error),
+}
+
+impl From<store::Error> for Impossible {
+    fn from(error: store::Error) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+/// Takes back every block above `to`.
+pub fn rollback(store: &dyn Store, to: u64) -> Result<(), Impossible> {
+    let Identity { start_height: first, .. } = open::existing(store)?;
+    let last = meta::read::<BlockLane>(&*store.snapshot()?)?.map_or(0, |lane| lane.height);
+    if to < first || to > last {
+        return Err(Impossible::OutOfRange { to, first, last });
+    }
+    commit(store, |txn| {
+        meta::put(txn, &PendingRollback { to });
+        Ok(())
+    })?;
+    Ok(finish_pending(store)?)
+}
+
+/// Finishes a rollback that was begun and interrupted, if there is one. To be called before a lane starts.
+pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
+    let Some(PendingRollback { to }) = meta::read(&*store.snapshot()?)? else {
+        return Ok(());
+    };
+    let blocks = block_lane_at(&*store.snapshot()?, to)?;
+    let calls = call_lane_at(&*store.snapshot()?, to)?;
+
+    for spec in [AccountTxs::SPEC, AccountSetTxs::SPEC, SetTxs::SPEC] {
+        store::list::truncate(store, spec, blocks.txs + 1)?;
+    }
+    store::list::truncate(store, AccountEvmTxs::SPEC, blocks.evm_txs + 1)?;
+    store::list::truncate(store, AccountCalls::SPEC, calls.calls + 1)?;
+
+    delete::<Txs>(store, |&seq| seq > blocks.txs)?;
+    delete::<TxByHash>(store, |&(_, seq)| seq > blocks.txs)?;
+    delete::<EvmTxs>(store, |&seq| seq > blocks.evm_txs)?;
+    delete::<EvmTxByHash>(store, |&(_, seq)| seq > blocks.evm_txs)?;
+    delete::<Calls>(store, |&seq| seq > calls.calls)?;
+    delete::<CallsByHash>(store, |&(_, seq)| seq > calls.calls)?;
+    delete::<CallsByHeight>(store, |&height| height > to)?;
+    forget_sets(store, blocks.txs)?;
+    delete::<Blocks>(store, |&height| height > to)?;
+
+    commit(store, |txn| {
+        meta::put(txn, &blocks);
+        if meta::read::<CallLane>(&*store.snapshot()?)?.is_some() {
+            meta::put(txn, &calls);
+        }
+        txn.delete::<Meta>(&meta::key::<PendingRollback>());
+        Ok(())
+    })
+}
+
+/// The block lane's row as it was when `to` was its last height.
+fn block_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<BlockLane, Error> {
+    let damaged = |reason: &str| Error::Record {
+        table: Blocks::SPEC.name,
+        key: to.to_string(),
+        reason: reason.to_owned(),
+    };
+    let Message(block) =
+        store::table::read::<Blocks>(snapshot, &to)?.ok_or_else(|| damaged("the block is missing"))?;
+    let json: serde_json::Value =
+        serde_json::from_slice(&block.json).map_err(|error| damaged(&error.to_string()))?;
+    let hash = json["hash"].as_str().and_then(|hash| hex::decode(hash).ok());
+    Ok(BlockLane {
+        height: to,
+        txs: block.first_tx + block.txs - 1,
+        evm_txs: block.first_evm_tx + block.evm_txs - 1,
+        time: block.time,
+        hash: hash.ok_or_else(|| damaged("it has no hash"))?,
+    })
+}
+
+/// The call lane's row as it was when `to` was the last height, or as it is if it has not come that far.
+fn call_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<CallLane, Error> {
+    let lane: CallLane = meta::read(snapshot)?.unwrap_or_default();
+    if lane.height <= to {
+        return Ok(lane);
+    }
+    let above = (to + 1).to_be_bytes();
+    let bounds = Bounds { start: &[], end: Some(&above) };
+    let last = snapshot.scan(CallsByHeight::SPEC, bounds, Order::Desc, 1)?;
+    let calls = match last.first() {
+        None => 0,
+        Some((key, value)) => {
+            let (_, Message(calls)) = store::table::decode_row::<CallsByHeight>(key, value)?;
+            calls.first + calls.count - 1
+        }
+    };
+    Ok(CallLane { height: to, calls })
+}
+
+/// Deletes the rows of `T` whose key is `unwanted`.
+fn delete<T: Table>(store: &dyn Store, unwanted: impl Fn(&T::Key) -> bool) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    let mut batch = Batch::default();
+    store::for_each_row(&*snapshot, T::SPEC, Bounds::all(), |key, value| -> Result<(), Error> {
+        let (decoded, _) = store::table::decode_row::<T>(key, value)?;
+        if unwanted(&decoded) {
+            batch.delete(T::SPEC, key.to_vec());
+            if batch.bytes() >= BATCH_BYTES {
+                store.commit(std::mem::take(&mut batch), Durability::Buffered)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(store.commit(batch, Durability::Buffered)?)
+}
+
+/// Forgets the message-type sets that no transaction up to `txs` has.
+fn forget_sets(store: &dyn Store, txs: u64) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    let sets = store::table::rows::<MsgSets>(&*snapshot, &store::key::All, Order::Asc, usize::MAX)?;
+    commit(store, |txn| {
+        for (set, Message(row)) in sets.iter().filter(|(_, Message(row))| row.first_tx > txs) {
+            for name in &row.names {
+                txn.delete::<MsgSetByType>(&(store::key::Text(name.clone()), *set));
+            }
+            txn.delete::<MsgSetByNames>(&store::key::Text(joined(&row.names)));
+            txn.delete::<MsgSets>(set);
+        }
+        Ok(())
+    })
+}
+
+fn commit(store: &dyn Store, write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    let mut counts = Counts::new(1);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    write(&mut txn)?;
+    let (batch, _) = txn.finish();
+    Ok(store.commit(batch, Durability::Synced)?)
+}

@@ -1,0 +1,64 @@
+//! Cosmos transactions and their orders.
+
+use store::{Access, List, Table, TableSpec};
+
+use crate::keys::{HashPrefix, Owner, Role};
+use crate::payload::Payload;
+
+/// A transaction's record as it is served.
+///
+/// | seq (8, BE) | → compressed JSON ([`crate::payload`])
+#[derive(Debug)]
+pub struct Txs;
+
+impl Table for Txs {
+    const SPEC: &'static TableSpec = &TableSpec { name: "tx", tag: 0x11, access: Access::Append };
+    type Key = u64;
+    type Value = Payload;
+}
+
+/// Transactions by hash. Two rows may share the prefix: the same bytes may stand in two blocks (the first failed), and
+/// hashes may begin alike; the record tells which is which.
+///
+/// | first 8 bytes of the hash | seq (8, BE) | → nothing
+#[derive(Debug)]
+pub struct TxByHash;
+
+impl Table for TxByHash {
+    const SPEC: &'static TableSpec = &TableSpec { name: "tx_by_hash", tag: 0x12, access: Access::Scan };
+    type Key = (HashPrefix, u64);
+    type Value = ();
+}
+
+/// Transactions of an account, oldest first.
+///
+/// | account (1 + 20 or 32) | role (1) | ordinal (8, BE) | → seq (varint)
+#[derive(Debug)]
+pub struct AccountTxs;
+
+impl List for AccountTxs {
+    const SPEC: &'static TableSpec = &TableSpec { name: "account_tx", tag: 0x13, access: Access::Scan };
+    type Owner = (Owner, Role);
+}
+
+/// Transactions of an account that have one message-type set, oldest first.
+///
+/// | account (1 + 20 or 32) | role (1) | set (4, BE) | ordinal (8, BE) | → seq (varint)
+#[derive(Debug)]
+pub struct AccountSetTxs;
+
+impl List for AccountSetTxs {
+    const SPEC: &'static TableSpec = &TableSpec { name: "account_set_tx", tag: 0x14, access: Access::Scan };
+    type Owner = (Owner, Role, u32);
+}
+
+/// Transactions that have one message-type set, oldest first.
+///
+/// | set (4, BE) | ordinal (8, BE) | → seq (varint)
+#[derive(Debug)]
+pub struct SetTxs;
+
+impl List for SetTxs {
+    const SPEC: &'static TableSpec = &TableSpec { name: "set_tx", tag: 0x15, access: Access::Scan };
+    type Owner = u32;
+}
