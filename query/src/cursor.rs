@@ -90,17 +90,18 @@ pub fn encode(space: Space, cursor: Cursor) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The cursor that `key` is on a list of `space`.
-pub fn decode(space: Space, key: &str) -> Result<Cursor, BadCursor> {
+/// The cursor that `key` is on a list of `space`; `None` for an empty JSON object, which the deployed server takes for no
+/// key at all.
+pub fn decode(space: Space, key: &str) -> Result<Option<Cursor>, BadCursor> {
     // A `+` that was pasted raw into a URL arrives as a blank.
     let key = key.replace(' ', "+");
     let bytes = STANDARD.decode(&key).or_else(|_| URL_SAFE.decode(&key)).map_err(|_| BadCursor::NotBase64)?;
     match bytes.first() {
-        Some(&VERSION) => own(space, &bytes),
+        Some(&VERSION) => own(space, &bytes).map(Some),
         Some(b'{') => deployed(space, &bytes),
         _ => {
             let text = std::str::from_utf8(&bytes).map_err(|_| BadCursor::NotANumber)?;
-            text.parse().map(Cursor::Offset).map_err(|_| BadCursor::NotANumber)
+            text.parse().map(|offset| Some(Cursor::Offset(offset))).map_err(|_| BadCursor::NotANumber)
         }
     }
 }
@@ -116,9 +117,13 @@ fn own(space: Space, bytes: &[u8]) -> Result<Cursor, BadCursor> {
     }
 }
 
-fn deployed(space: Space, json: &[u8]) -> Result<Cursor, BadCursor> {
-    let value: serde_json::Value = serde_json::from_slice(json).map_err(|_| BadCursor::Format)?;
-    value.get(space.deployed_member()).and_then(serde_json::Value::as_u64).map(Cursor::After).ok_or(BadCursor::Format)
+fn deployed(space: Space, json: &[u8]) -> Result<Option<Cursor>, BadCursor> {
+    let value: serde_json::Map<_, _> = serde_json::from_slice(json).map_err(|_| BadCursor::Format)?;
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let row = value.get(space.deployed_member()).and_then(serde_json::Value::as_u64);
+    row.map(|row| Some(Cursor::After(row))).ok_or(BadCursor::Format)
 }
 
 #[cfg(test)]
@@ -135,7 +140,7 @@ mod tests {
             for space in [Space::Blocks, Space::Txs, Space::EvmTxs, Space::Calls] {
                 let key = encode(space, cursor);
                 prop_assert!(key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
-                prop_assert_eq!(decode(space, &key), Ok(cursor));
+                prop_assert_eq!(decode(space, &key), Ok(Some(cursor)));
             }
         }
 
@@ -156,9 +161,14 @@ mod tests {
         ] {
             let padded = PADDED.encode(text);
             for key in [padded.as_str(), padded.trim_end_matches('='), &padded.replace('+', "-").replace('/', "_"), &padded.replace('+', " ")] {
-                assert_eq!(decode(space, key), Ok(cursor), "{text}");
+                assert_eq!(decode(space, key), Ok(Some(cursor)), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn an_empty_object_is_no_key() {
+        assert_eq!(decode(Space::Txs, "e30="), Ok(None));
     }
 
     #[test]

@@ -44,7 +44,8 @@ impl Paging {
         let at = match call.first("pagination.key") {
             None => Cursor::Offset(offset),
             Some(key) => cursor::decode(space, key)
-                .map_err(|error| Refusal::bad_request(format!("{error}: got `{}`", shown(key))))?,
+                .map_err(|error| Refusal::bad_request(format!("{error}: got `{}`", shown(key))))?
+                .unwrap_or(Cursor::Offset(offset)),
         };
         let direction =
             if call.boolean("pagination.reverse", true) { Direction::Descending } else { Direction::Ascending };

@@ -1,1 +1,21 @@
-//! testkit
+//! What cairn's tests share. For tests and benches only.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`indexed`] | a recorded chain, played by a replay node and indexed |
+//! | [`golden`] | what the deployed server answered on the same chains, and what may differ |
+
+pub mod golden;
+pub mod indexed;
+
+use std::path::PathBuf;
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The folder of a recorded chain, for example `evm-scenario`.
+pub fn recording(name: &str) -> PathBuf {
+    root().join("recordings").join(name)
+}

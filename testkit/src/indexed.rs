@@ -1,0 +1,79 @@
+//! A recorded chain, played by a replay node and indexed: real sockets, the real pipeline, any engine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use ingest::{Config, Ingest, Mark};
+use node::{Endpoints, Limits, Node};
+use query::{Build, EmptyCursor, Indexer};
+use replay::{Addresses, Options, Recording, ReplayNode};
+use store::Store;
+use tokio::sync::watch;
+
+/// No recorded chain takes longer than this in a debug build on two cores.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The configuration that indexes `recording`.
+pub fn config(recording: &Recording) -> Result<Config> {
+    let summary = recording.summary();
+    Ok(Config {
+        chain_id: summary.chain_id.clone(),
+        vm: summary.vm.parse()?,
+        prefix: None,
+        start_height: None,
+        internal_txs: true,
+        look_ahead: ingest::config::LOOK_AHEAD,
+        poll: Duration::from_millis(20),
+    })
+}
+
+/// Clients for a replay node.
+pub fn clients(played: &ReplayNode) -> Result<Node> {
+    let url = |text: String| text.parse().context("a replay node's own address");
+    let endpoints = Endpoints {
+        comet: vec![url(played.comet_url())?],
+        rest: vec![url(played.rest_url())?],
+        json_rpc: if played.recording().is_evm() { vec![url(played.json_rpc_url())?] } else { Vec::new() },
+        grpc: Vec::new(),
+    };
+    Ok(Node::new(endpoints, Limits::default())?)
+}
+
+/// Plays `recording` with `options` and indexes all of it, every lane, into `store`. No question may stay unanswered.
+pub async fn index(recording: Arc<Recording>, options: Options, store: Arc<dyn Store>) -> Result<()> {
+    let config = config(&recording)?;
+    let last = recording.last();
+    let played = ReplayNode::start(recording, Addresses::default(), options).await?;
+    let node = Arc::new(clients(&played)?);
+    let ingest = Ingest::prepare(config, node, store).await?;
+    run_to(&ingest, last).await?;
+    let missing = played.missing();
+    ensure!(missing.count == 0, "questions that are not recorded: {:?}", missing.questions);
+    played.stop().await;
+    Ok(())
+}
+
+/// Runs `ingest` until every lane has reached `height`, and stops it.
+pub async fn run_to(ingest: &Ingest, height: u64) -> Result<()> {
+    let (stop, stopped) = watch::channel(false);
+    let marks = ingest.marks();
+    let reached = async {
+        let there = |mark: &Mark| mark.height >= height;
+        marks.blocks.clone().wait_for(there).await?;
+        if ingest.has_calls() {
+            marks.calls.clone().wait_for(there).await?;
+        }
+        stop.send_replace(true);
+        anyhow::Ok(())
+    };
+    let both = async { tokio::try_join!(async { Ok(ingest.run(stopped).await?) }, reached) };
+    tokio::time::timeout(PATIENCE, both).await.context("the ingest does not come to its end")??;
+    Ok(())
+}
+
+/// The indexer API over what was indexed.
+pub fn indexer(store: Arc<dyn Store>) -> Result<Indexer> {
+    let build = Build { version: "test".to_owned(), commit: "unknown".to_owned() };
+    Ok(Indexer::open(store, build, EmptyCursor::Null)?)
+}
