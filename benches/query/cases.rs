@@ -1,0 +1,111 @@
+//! What is asked: for each case many distinct requests, the same in every run.
+
+use anyhow::Result;
+use benches::client::get;
+use benches::pick::Pick;
+use benches::recorded::{longest, raw_txs};
+use query::cursor::{Cursor, Space, encode};
+use replay::Recording;
+use schema::evm_tx::AccountEvmTxs;
+use schema::internal_tx::AccountCalls;
+use schema::tx::AccountTxs;
+use store::Snapshot;
+
+/// Distinct requests of a case, where there are so many.
+const DISTINCT: u64 = 20_000;
+
+/// Rows of a page.
+const PAGE: u64 = 100;
+
+/// One kind of request.
+pub(crate) struct Case {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The requests, to be sent in turn.
+    pub(crate) requests: Vec<Vec<u8>>,
+    /// Whether the answer is a page, so that fewer are enough.
+    pub(crate) page: bool,
+}
+
+/// The case that asks for the state of the index.
+pub(crate) const STATUS: &str = "status";
+/// The case that asks for one transaction.
+pub(crate) const BY_HASH: &str = "tx by hash";
+/// The case that asks for pages of the account with most transactions.
+pub(crate) const ACCOUNT: &str = "account's txs, random offset";
+/// The same without the total.
+pub(crate) const UNCOUNTED: &str = "account's txs, no total";
+/// The same, oldest first.
+pub(crate) const ASCENDING: &str = "account's txs, ascending";
+/// The first page of that account.
+pub(crate) const SHALLOW: &str = "account's txs, offset 0";
+/// Its last ones.
+pub(crate) const DEEP: &str = "account's txs, deepest offsets";
+
+/// All cases on the chain of `recording`, of which `snapshot` is the database.
+pub(crate) fn all(recording: &Recording, snapshot: &dyn Snapshot) -> Result<Vec<Case>> {
+    let ((account, _), txs) = longest::<AccountTxs>(snapshot)?;
+    let ((evm_account, _), evm_txs) = longest::<AccountEvmTxs>(snapshot)?;
+    let (caller, calls) = longest::<AccountCalls>(snapshot)?;
+    let recorded = recording.summary();
+    let mut pick = Pick::seeded(3);
+
+    let of_account = format!("/indexer/tx/v1/txs/by_account/{}?pagination.limit={PAGE}", account.0.to_hex());
+    let offsets: Vec<u64> = (0..DISTINCT).map(|_| pick.below(txs - PAGE)).collect();
+    let at_offsets = |more: &str| -> Vec<String> {
+        offsets.iter().map(|offset| format!("{of_account}&pagination.offset={offset}{more}")).collect()
+    };
+    let deepest = (0..PAGE).map(|more| format!("{of_account}&pagination.offset={}", txs - 2 * PAGE + more));
+    let mut offset_pages = |path: &str, len: u64| -> Vec<String> {
+        let page = |_| format!("{path}?pagination.limit={PAGE}&pagination.offset={}", pick.below(len - PAGE));
+        (0..DISTINCT).map(page).collect()
+    };
+    let of_evm_account =
+        offset_pages(&format!("/indexer/tx/v1/evm-txs/by_account/{}", evm_account.0.to_hex()), evm_txs);
+    let of_caller =
+        offset_pages(&format!("/indexer/tx/v1/evm-internal-txs/by_account/{}", caller.0.to_hex()), calls);
+    let txs_at = cursor_pages("/indexer/tx/v1/txs", Space::Txs, recorded.txs, &mut pick);
+    let evm_txs_at = cursor_pages("/indexer/tx/v1/evm-txs", Space::EvmTxs, recorded.evm_txs, &mut pick);
+
+    Ok(vec![
+        Case::small(STATUS, vec!["/status".to_owned()]),
+        Case::small(BY_HASH, by_hash(recording, &mut pick)?),
+        Case::page("txs, random cursor", txs_at),
+        Case::page(ACCOUNT, at_offsets("")),
+        Case::page(UNCOUNTED, at_offsets("&pagination.count_total=false")),
+        Case::page(ASCENDING, at_offsets("&pagination.reverse=false")),
+        Case::page(SHALLOW, vec![format!("{of_account}&pagination.offset=0")]),
+        Case::page(DEEP, deepest.collect()),
+        Case::page("EVM txs, random cursor", evm_txs_at),
+        Case::page("account's EVM txs, random offset", of_evm_account),
+        Case::page("account's internal txs, random offset", of_caller),
+    ])
+}
+
+impl Case {
+    fn small(name: &'static str, targets: Vec<String>) -> Self {
+        Self { name, requests: targets.iter().map(|target| get(target)).collect(), page: false }
+    }
+
+    fn page(name: &'static str, targets: Vec<String>) -> Self {
+        Self { page: true, ..Self::small(name, targets) }
+    }
+}
+
+/// Every transaction by its hash, in no order.
+fn by_hash(recording: &Recording, pick: &mut Pick) -> Result<Vec<String>> {
+    let target =
+        |raw: &Vec<u8>| format!("/indexer/tx/v1/txs/{}", chain::hash::to_hex(&chain::hash::tx_hash(raw)));
+    let mut targets: Vec<String> = raw_txs(recording)?.iter().map(target).collect();
+    pick.shuffle(&mut targets);
+    Ok(targets)
+}
+
+/// Pages of a list of all, after a random row that is followed by a whole page.
+fn cursor_pages(path: &str, space: Space, len: u64, pick: &mut Pick) -> Vec<String> {
+    let page = |_| {
+        let after = Cursor::After(PAGE + 1 + pick.below(len - PAGE));
+        format!("{path}?pagination.limit={PAGE}&pagination.key={}", encode(space, after))
+    };
+    (0..DISTINCT).map(page).collect()
+}

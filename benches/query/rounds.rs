@@ -1,0 +1,148 @@
+//! Answers per second and CPU per answer, beside a bare hyper server's.
+//!
+//! What must hold: both servers have as many threads, get as many requests from the same client on as many connections,
+//! and have their turn in every round.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use benches::bare::{self, Bare};
+use benches::client::{Load, closed_loop, get};
+use benches::meter;
+use benches::report::{bytes_each, line, median, micros_each, per_second, table};
+use web::server::default_workers;
+
+use super::cases::{ACCOUNT, ASCENDING, BY_HASH, Case, DEEP, SHALLOW, STATUS, UNCOUNTED};
+
+/// Connections that always have a request in flight.
+const CONNECTIONS: usize = 16;
+
+/// Rounds; the median is shown.
+const ROUNDS: usize = 5;
+
+/// Requests of a case in a round, and of one whose answers are pages.
+const SMALL_ONES: usize = 8_000;
+const PAGES: usize = 500;
+
+/// What the names of the server's threads begin with.
+const SERVER_THREADS: &str = "web";
+
+/// The medians of one case.
+struct Figures {
+    per_second: f64,
+    /// Milliseconds that half of the answers, and all but a hundredth, took at most.
+    waits: [f64; 2],
+    body: f64,
+    cpu: f64,
+    bare: f64,
+}
+
+/// Measures all cases on `server` and prints the figures and what they are compared with.
+pub(crate) fn print(server: SocketAddr, cases: &[Case]) -> Result<()> {
+    let bare = Bare::start(default_workers())?;
+    let before = meter::load()?;
+    let mut samples: Vec<Vec<Sample>> = cases.iter().map(|_| Vec::new()).collect();
+    for round in 0..ROUNDS {
+        for (case, samples) in cases.iter().zip(&mut samples) {
+            samples.push(Sample::take(server, &bare, case, round)?);
+        }
+    }
+    let figures: Vec<Figures> = samples.iter().map(|samples| Figures::of(samples)).collect();
+    line(&format!(
+        "{CONNECTIONS} connections, medians of {ROUNDS} rounds; load average before {before}, after {}",
+        meter::load()?
+    ));
+    let rows: Vec<_> = cases.iter().zip(&figures).map(|(case, figures)| figures.row(case.name)).collect();
+    table(&["case", "answers/s", "p50 ms", "p99 ms", "bytes", "CPU us", "bare us", "ratio"], &rows);
+    compare(cases, &figures)
+}
+
+/// One case in one round.
+struct Sample {
+    load: Load,
+    cpu: Duration,
+    bare: Duration,
+}
+
+impl Sample {
+    fn take(server: SocketAddr, bare: &Bare, case: &Case, round: usize) -> Result<Self> {
+        let count = if case.page { PAGES } else { SMALL_ONES };
+        let ours = |name: &str| name.starts_with(SERVER_THREADS);
+        let (load, cpu) =
+            metered(ours, || closed_loop(server, CONNECTIONS, &case.requests, round * count, count))?;
+        let body = load.body_bytes / u64::try_from(count)?;
+        let same_size = [get(&format!("/{body}"))];
+        let theirs = |name: &str| name == bare::THREADS;
+        let (_, bare) = metered(theirs, || closed_loop(bare.address(), CONNECTIONS, &same_size, 0, count))?;
+        Ok(Self { load, cpu, bare })
+    }
+}
+
+/// Runs `load`, and the CPU that `threads` used meanwhile.
+fn metered(threads: impl Fn(&str) -> bool, load: impl FnOnce() -> Result<Load>) -> Result<(Load, Duration)> {
+    let before = meter::cpu(&threads)?;
+    let load = load()?;
+    let used = meter::cpu(&threads)?.saturating_sub(before);
+    Ok((load, used))
+}
+
+impl Figures {
+    fn of(samples: &[Sample]) -> Self {
+        let over = |figure: &dyn Fn(&Sample, u64) -> f64| {
+            let figure =
+                |sample: &Sample| figure(sample, u64::try_from(sample.load.waits.len()).unwrap_or(0));
+            median(&mut samples.iter().map(figure).collect::<Vec<_>>())
+        };
+        let wait = |percent: usize| {
+            over(&move |sample: &Sample, _| {
+                let waits = &sample.load.waits;
+                let at = (waits.len() * percent / 100).min(waits.len().saturating_sub(1));
+                waits.get(at).map_or(f64::NAN, |wait| wait.as_secs_f64() * 1e3)
+            })
+        };
+        Self {
+            per_second: over(&|sample, count| per_second(count, sample.load.elapsed)),
+            waits: [wait(50), wait(99)],
+            body: over(&|sample, count| bytes_each(sample.load.body_bytes, count)),
+            cpu: over(&|sample, count| micros_each(sample.cpu, count)),
+            bare: over(&|sample, count| micros_each(sample.bare, count)),
+        }
+    }
+
+    fn row(&self, name: &str) -> Vec<String> {
+        let Self { per_second, waits: [half, most], body, cpu, bare } = self;
+        vec![
+            name.to_owned(),
+            format!("{per_second:.0}"),
+            format!("{half:.2}"),
+            format!("{most:.2}"),
+            format!("{body:.0}"),
+            format!("{cpu:.1}"),
+            format!("{bare:.1}"),
+            format!("{:.2}", cpu / bare),
+        ]
+    }
+}
+
+/// The figures that there are goals for.
+fn compare(cases: &[Case], figures: &[Figures]) -> Result<()> {
+    let find = |name: &str| -> Result<&Figures> {
+        let mut both = cases.iter().zip(figures);
+        both.find(|(case, _)| case.name == name)
+            .map(|(_, figures)| figures)
+            .context("a case that is not there")
+    };
+    line("");
+    for (goal, name, limit) in [("Q1", STATUS, 1.4), ("Q2", BY_HASH, 3.0), ("Q3", ACCOUNT, 10.0)] {
+        let Figures { cpu, bare, .. } = find(name)?;
+        line(&format!("{goal} CPU of `{name}` to bare hyper: {:.2} (goal: {limit} at most)", cpu / bare));
+    }
+    for (goal, name, to, limit) in
+        [("Q6", DEEP, SHALLOW, 1.2), ("Q7", ACCOUNT, UNCOUNTED, 1.05), ("Q8", ASCENDING, ACCOUNT, 1.1)]
+    {
+        let ratio = find(name)?.cpu / find(to)?.cpu;
+        line(&format!("{goal} CPU of `{name}` to `{to}`: {ratio:.2} (goal: {limit} at most)"));
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! An HTTP/1.1 client that costs little, so that what is measured is the server.
+//!
+//! What must hold: one request is in flight per connection, an answer is read to its last byte, and anything but a
+//! 200 with a `Content-Length` is an error.
+
+use std::collections::VecDeque;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+/// Room for an answer to begin with: a page of 100 transactions fits.
+const ROOM: usize = 1 << 20;
+
+/// A server that says nothing for this long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One connection that is kept open.
+pub struct Client {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    /// Connects to `server`.
+    pub fn connect(server: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(server).context("connecting")?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self { stream, buffer: vec![0; ROOM] })
+    }
+
+    /// Sends `request` and reads its answer, of which this is the body.
+    pub fn ask(&mut self, request: &[u8]) -> Result<&[u8]> {
+        self.send(request)?;
+        self.receive()
+    }
+
+    fn send(&mut self, request: &[u8]) -> Result<()> {
+        self.stream.write_all(request).context("sending a request")
+    }
+
+    fn receive(&mut self) -> Result<&[u8]> {
+        let mut filled = 0;
+        let (head, body) = loop {
+            let read = self.stream.read(&mut self.buffer[filled..]).context("reading an answer")?;
+            ensure!(read > 0, "the server closed the connection");
+            filled += read;
+            if let Some(lengths) = lengths(&self.buffer[..filled])? {
+                break lengths;
+            }
+            ensure!(filled < self.buffer.len(), "a head of {filled} bytes");
+        };
+        let end = head + body;
+        ensure!(filled <= end, "{} bytes more than announced", filled - end);
+        if self.buffer.len() < end {
+            self.buffer.resize(end, 0);
+        }
+        self.stream.read_exact(&mut self.buffer[filled..end]).context("reading an answer's body")?;
+        Ok(&self.buffer[head..end])
+    }
+}
+
+/// Lengths of the head of an answer and of its body; `None` until the head is whole.
+fn lengths(answer: &[u8]) -> Result<Option<(usize, usize)>> {
+    let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
+    let head = std::str::from_utf8(&answer[..end]).context("the head of an answer")?;
+    if !head.starts_with("HTTP/1.1 200 ") {
+        bail!("the answer is {}", String::from_utf8_lossy(&answer[..answer.len().min(1_000)]));
+    }
+    let mut fields = head.lines().filter_map(|line| line.split_once(':'));
+    let length = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let (_, length) = length.with_context(|| format!("no Content-Length in {head}"))?;
+    Ok(Some((end + 4, length.trim().parse().with_context(|| format!("Content-Length: {length}"))?)))
+}
+
+/// The bytes of `GET target`.
+pub fn get(target: &str) -> Vec<u8> {
+    format!("GET {target} HTTP/1.1\r\nhost: bench\r\n\r\n").into_bytes()
+}
+
+/// What a closed loop measured.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// From the first request to the last answer.
+    pub elapsed: Duration,
+    /// Bytes of all bodies.
+    pub body_bytes: u64,
+    /// How long each answer took, sorted. All connections share one thread here, so an answer that is ready waits
+    /// for those before it to be read: an upper bound.
+    pub waits: Vec<Duration>,
+}
+
+/// Sends `count` requests on `connections` connections, each of which sends its next one when it has its answer;
+/// `requests` are taken in turn from the `first` on.
+pub fn closed_loop(
+    server: SocketAddr,
+    connections: usize,
+    requests: &[Vec<u8>],
+    first: usize,
+    count: usize,
+) -> Result<Load> {
+    let clients = (0..connections.min(count)).map(|_| Client::connect(server));
+    let mut clients = clients.collect::<Result<Vec<_>>>()?;
+    let mut next = requests.iter().cycle().skip(first % requests.len().max(1)).take(count);
+    let mut load = Load { elapsed: Duration::ZERO, body_bytes: 0, waits: Vec::with_capacity(count) };
+    let started = Instant::now();
+    let mut flying = VecDeque::with_capacity(clients.len());
+    for client in &mut clients {
+        let Some(request) = next.next() else { break };
+        flying.push_back(Instant::now());
+        client.send(request)?;
+    }
+    // Answers are read in the order of their requests: each connection has its turn.
+    for turn in (0..clients.len()).cycle() {
+        let Some(sent) = flying.pop_front() else { break };
+        load.body_bytes += u64::try_from(clients[turn].receive()?.len())?;
+        load.waits.push(sent.elapsed());
+        if let Some(request) = next.next() {
+            flying.push_back(Instant::now());
+            clients[turn].send(request)?;
+        }
+    }
+    load.elapsed = started.elapsed();
+    load.waits.sort_unstable();
+    Ok(load)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bare::Bare;
+
+    #[test]
+    fn a_closed_loop_asks_as_often_as_it_was_told_to() {
+        let bare = Bare::start(2).unwrap();
+        let requests = [get("/10"), get("/2000000")];
+        let load = closed_loop(bare.address(), 3, &requests, 1, 5).unwrap();
+        assert_eq!((load.waits.len(), load.body_bytes), (5, 3 * 2_000_000 + 2 * 10));
+        assert!(load.waits.last() <= Some(&load.elapsed));
+    }
+
+    #[test]
+    fn an_answer_that_is_no_success_is_an_error() {
+        let bare = Bare::start(1).unwrap();
+        let error = Client::connect(bare.address()).unwrap().ask(&get("/what")).unwrap_err();
+        assert!(error.to_string().contains("404"), "{error}");
+    }
+}

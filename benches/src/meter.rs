@@ -1,0 +1,87 @@
+//! The meters of this process, as Linux keeps them in `/proc`.
+//!
+//! What must hold: a meter that cannot be read is an error, never a zero.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+/// CPU time, user and system, that the live threads with a name for which `wanted` holds have used so far.
+///
+/// Threads that have ended are not in it, so keep a runtime alive between two readings. The kernel updates the time
+/// of a thread when it leaves its core, at least 100 times a second.
+pub fn cpu(wanted: impl Fn(&str) -> bool) -> Result<Duration> {
+    let mut nanos = 0;
+    for task in fs::read_dir("/proc/self/task").context("listing the threads")? {
+        let path = task?.path();
+        // A thread may end while it is being looked at.
+        let (Ok(name), Ok(times)) =
+            (fs::read_to_string(path.join("comm")), fs::read_to_string(path.join("schedstat")))
+        else {
+            continue;
+        };
+        if wanted(name.trim_end()) {
+            // Time on a core in ns, time of waiting for one, turns.
+            let on_core = times.split(' ').next().context("schedstat is empty")?;
+            nanos += on_core.parse::<u64>().with_context(|| format!("schedstat says `{times}`"))?;
+        }
+    }
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// Memory of the process in RAM now, in bytes.
+pub fn resident() -> Result<u64> {
+    status("VmRSS:")
+}
+
+/// The most memory in RAM since the start or the last [`forget_peak`], in bytes.
+pub fn peak_resident() -> Result<u64> {
+    status("VmHWM:")
+}
+
+/// Lets [`peak_resident`] begin anew.
+pub fn forget_peak() -> Result<()> {
+    fs::write("/proc/self/clear_refs", "5").context("resetting the peak of memory")
+}
+
+/// Load averages of the machine over 1, 5 and 15 minutes.
+pub fn load() -> Result<String> {
+    let text = fs::read_to_string("/proc/loadavg").context("reading the load average")?;
+    Ok(text.split(' ').take(3).collect::<Vec<_>>().join(" "))
+}
+
+fn status(name: &str) -> Result<u64> {
+    let text = fs::read_to_string("/proc/self/status").context("reading the memory of the process")?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
+    let kib: u64 =
+        line.trim().trim_end_matches(" kB").parse().with_context(|| format!("{name} is `{line}`"))?;
+    Ok(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_of_a_thread_is_seen_under_its_name_only() {
+        let working = std::thread::Builder::new().name("meter-works".to_owned()).spawn(|| {
+            let started = std::time::Instant::now();
+            while started.elapsed() < Duration::from_millis(50) {
+                std::hint::black_box(0);
+            }
+            std::thread::yield_now();
+            cpu(|name| name == "meter-works").unwrap()
+        });
+        let used = working.unwrap().join().unwrap();
+        assert!(used >= Duration::from_millis(5), "{used:?}");
+        assert_eq!(cpu(|name| name == "nobody").unwrap(), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_peak_is_not_below_what_is_there() {
+        forget_peak().unwrap();
+        assert!(peak_resident().unwrap() >= resident().unwrap() / 2);
+        assert!(resident().unwrap() > 1 << 20);
+    }
+}

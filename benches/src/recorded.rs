@@ -1,0 +1,176 @@
+//! A recording played by a node of its own, ingested, and what of it there is to ask for.
+//!
+//! What must hold: node and ingest meet over real sockets only, and each has threads of its own name, so that their
+//! CPU can be told apart.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ingest::Ingest;
+use ingest::derive::Rules;
+use node::Node;
+use replay::{Addresses, Options, Recording, ReplayNode};
+use store::{Bounds, COUNT, Key, List, RocksOptions, RocksStore, Snapshot, Store, Value as _};
+use tempfile::TempDir;
+use testkit::indexed;
+use tokio::runtime::{Builder, Runtime};
+use txjson::Registry;
+
+use crate::meter;
+
+/// Name of the threads of a played node.
+const NODE_THREADS: &str = "replay";
+/// Name of the threads of an ingest.
+const INGEST_THREADS: &str = "ingest";
+/// What the names of RocksDB's threads begin with.
+const ROCKSDB_THREADS: &str = "rocksdb:";
+
+/// A recording, played.
+pub struct Played {
+    // Before the runtime, which its sockets need to be closed.
+    node: ReplayNode,
+    runtime: Runtime,
+}
+
+impl Played {
+    /// Plays the recording `name` of this repository, all of its heights.
+    pub fn start(name: &str) -> Result<Self> {
+        let recording = Arc::new(open(name)?);
+        let runtime = Builder::new_multi_thread().thread_name(NODE_THREADS).enable_all().build()?;
+        let node =
+            runtime.block_on(ReplayNode::start(recording, Addresses::default(), Options::default()))?;
+        Ok(Self { node, runtime })
+    }
+
+    /// The recording.
+    pub fn recording(&self) -> &Arc<Recording> {
+        self.node.recording()
+    }
+
+    /// The chain's rules, as an ingest asks a node for them.
+    pub fn rules(&self) -> Result<Rules> {
+        let node = indexed::clients(&self.node)?;
+        let (descriptors, prefix) = self.runtime.block_on(async {
+            let rest = node.rest.as_ref().context("a replay node has a REST address")?;
+            anyhow::Ok((node.descriptors().await?, rest.bech32_prefix().await?))
+        })?;
+        Ok(Rules {
+            vm: self.recording().summary().vm.parse()?,
+            prefix,
+            registry: Arc::new(Registry::from_descriptors(&descriptors.bytes)?),
+            descriptors: descriptors.sha256,
+        })
+    }
+
+    /// Ingests all of it into a new RocksDB database, with the internal transactions or without.
+    pub fn ingest(&self, internal_txs: bool) -> Result<Ingested> {
+        // A thread of its own, because some of the work is done where the runtime is waited for.
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name(INGEST_THREADS.to_owned());
+            let ingested = thread.spawn_scoped(scope, || Ingested::take(&self.node, internal_txs))?.join();
+            ingested.map_err(|_| anyhow::anyhow!("the ingest panicked"))?
+        })
+    }
+}
+
+/// A database in a temporary directory, and what it took to make it.
+pub struct Ingested {
+    /// The database. Before the directory, which is removed with this.
+    pub store: Arc<RocksStore>,
+    directory: TempDir,
+    /// From the first question to the node until the last lane is at the last height and on the device.
+    pub elapsed: Duration,
+    /// CPU time meanwhile.
+    pub cpu: Cpu,
+}
+
+/// CPU time by who used it.
+#[derive(Clone, Copy, Debug)]
+pub struct Cpu {
+    /// Our threads: HTTP client, parsing, rendering, compressing, batches.
+    pub ingest: Duration,
+    /// RocksDB's own: flushes and compactions.
+    pub rocksdb: Duration,
+    /// The replay node's.
+    pub node: Duration,
+}
+
+impl Cpu {
+    fn now() -> Result<Self> {
+        Ok(Self {
+            ingest: meter::cpu(|name| name == INGEST_THREADS)?,
+            rocksdb: meter::cpu(|name| name.starts_with(ROCKSDB_THREADS))?,
+            node: meter::cpu(|name| name == NODE_THREADS)?,
+        })
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            ingest: self.ingest.saturating_sub(before.ingest),
+            rocksdb: self.rocksdb.saturating_sub(before.rocksdb),
+            node: self.node.saturating_sub(before.node),
+        }
+    }
+}
+
+impl Ingested {
+    fn take(played: &ReplayNode, internal_txs: bool) -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let store = RocksStore::open(directory.path(), schema::TABLES, RocksOptions::default())?;
+        let store = Arc::new(store);
+        let config = ingest::Config { internal_txs, ..indexed::config(played.recording())? };
+        let last = played.recording().last();
+        let node: Arc<Node> = Arc::new(indexed::clients(played)?);
+        let runtime = Builder::new_multi_thread().thread_name(INGEST_THREADS).enable_all().build()?;
+        let (before, started) = (Cpu::now()?, Instant::now());
+        runtime.block_on(async {
+            let ingest = Ingest::prepare(config, node, Arc::clone(&store) as Arc<dyn Store>).await?;
+            indexed::run_to(&ingest, last).await
+        })?;
+        let (elapsed, cpu) = (started.elapsed(), Cpu::now()?.since(before));
+        let missing = played.missing();
+        ensure!(missing.count == 0, "questions that are not recorded: {:?}", missing.questions);
+        Ok(Self { store, directory, elapsed, cpu })
+    }
+
+    /// Where the database is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// The recording `name` of this repository.
+pub fn open(name: &str) -> Result<Recording> {
+    Ok(Recording::open(&testkit::recording(name))?)
+}
+
+/// The bytes of all transactions, in chain order.
+pub fn raw_txs(recording: &Recording) -> Result<Vec<Vec<u8>>> {
+    let mut all = Vec::new();
+    for height in recording.heights() {
+        for raw in height.raw_txs()? {
+            all.push(STANDARD.decode(raw.as_bytes())?);
+        }
+    }
+    Ok(all)
+}
+
+/// The longest list of the kind `L`: whose it is, and its length.
+pub fn longest<L: List>(snapshot: &dyn Snapshot) -> Result<(L::Owner, u64)> {
+    let tag = [L::SPEC.tag];
+    let end = store::prefix_end(&tag);
+    let mut longest: Option<(Vec<u8>, u64)> = None;
+    store::for_each_row(snapshot, COUNT, Bounds { start: &tag, end: end.as_deref() }, |key, value| {
+        let length = u64::decode(value).context("a length that is no number")?;
+        if longest.as_ref().is_none_or(|(_, most)| length > *most) {
+            longest = Some((key[1..].to_vec(), length));
+        }
+        anyhow::Ok(())
+    })?;
+    let (owner, length) = longest.with_context(|| format!("no list in `{}`", L::SPEC.name))?;
+    Ok((<L::Owner as Key>::from_bytes(&owner).context("an owner that does not decode")?, length))
+}
