@@ -156,22 +156,27 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     indexer.evm_only()?;
     let unknown = || Refusal::not_found(format!("tx not found: {}", call.text("tx_hash")));
     let hash = wire::hash(call)?.ok_or_else(unknown)?;
-    let view = indexer.view()?;
-    let prefix: HashPrefix = hash_prefix(&hash);
+    let found = find(indexer, &indexer.view()?, &hash)?.ok_or_else(unknown)?;
+    one("tx", |out| {
+        out.extend_from_slice(&found);
+        Ok(())
+    })
+}
+
+/// The record of the transaction `hash`, if there is one.
+pub(super) fn find(indexer: &Indexer, view: &View<'_>, hash: &[u8; 32]) -> Result<Option<Vec<u8>>, Refusal> {
+    let prefix: HashPrefix = hash_prefix(hash);
     let namesakes = store::table::rows::<EvmTxByHash>(view.snapshot(), &prefix, Order::Desc, MAX_NAMESAKES)
         .map_err(Refusal::internal)?;
     let mut candidate = Vec::new();
     for ((_, seq), ()) in namesakes {
         candidate.clear();
         record::evm_txs(&mut candidate, view.snapshot(), &indexer.codec, &[seq])?;
-        if has_hash(&candidate, &hash) {
-            return one("tx", |out| {
-                out.extend_from_slice(&candidate);
-                Ok(())
-            });
+        if has_hash(&candidate, hash) {
+            return Ok(Some(candidate));
         }
     }
-    Err(unknown())
+    Ok(None)
 }
 
 /// Whether a record, which names its own hash near its end, is of `hash`.

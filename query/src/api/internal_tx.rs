@@ -9,7 +9,7 @@ use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param};
 use web::refusal::Refusal;
 use web::reply::Reply;
 
-use super::list;
+use super::{evm_tx, list};
 use crate::array::{Array, Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
@@ -136,7 +136,9 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
             return answer(indexer, &view, &paging, &Run { first, len: count });
         }
     }
-    Err(unknown())
+    // A transaction without frames: the chain's first block has none, nor has one that the node cannot trace.
+    evm_tx::find(indexer, &view, &hash)?.ok_or_else(unknown)?;
+    answer(indexer, &view, &paging, &Run { first: 1, len: 0 })
 }
 
 /// Whether a frame's record, which names its transaction near its beginning, is of `hash`.

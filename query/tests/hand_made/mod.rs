@@ -1,0 +1,231 @@
+//! A database written row by row in memory, with the API over it and a plain model of what is in it.
+//!
+//! Every record is small JSON with its own sequence as the member `n`, so that an answer says which rows it shows.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use chain::Account;
+use query::{Build, EmptyCursor, Indexer};
+use schema::block::{Block, Blocks};
+use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
+use schema::internal_tx::{AccountCalls, BlockCalls, CHUNK_FRAMES, Calls, CallsByHash, CallsByHeight};
+use schema::keys::{Owner, Role, hash_prefix};
+use schema::meta::{self, BlockLane, CallLane, Identity};
+use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
+use schema::payload::{Codec, Encoder, Frames, Kind};
+use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use serde_json::Value;
+use store::key::Text;
+use store::{Counts, Durability, MemStore, Message, Store, Txn};
+use web::app::App;
+
+/// The message types that transactions have.
+pub(crate) const TYPES: [&str; 4] = ["a.v1.MsgOne", "a.v1.MsgTwo", "b.v1.MsgOne", "c.v1.MsgOne"];
+
+/// Account number `n`: one of 20 bytes, or of 32 where it is odd.
+pub(crate) fn account(n: u8) -> Account {
+    let len = if n % 2 == 0 { 20 } else { 32 };
+    Account::from_bytes(&vec![n + 1; len]).unwrap()
+}
+
+/// What a block is to hold.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockPlan {
+    pub(crate) txs: Vec<TxPlan>,
+    pub(crate) evm_txs: Vec<EvmTxPlan>,
+}
+
+/// A Cosmos transaction, by numbers of accounts and of [`TYPES`].
+#[derive(Clone, Debug)]
+pub(crate) struct TxPlan {
+    pub(crate) involved: BTreeSet<u8>,
+    pub(crate) signers: BTreeSet<u8>,
+    pub(crate) types: BTreeSet<usize>,
+}
+
+/// An EVM transaction and the two parties of each of its call frames.
+#[derive(Clone, Debug)]
+pub(crate) struct EvmTxPlan {
+    pub(crate) involved: BTreeSet<u8>,
+    pub(crate) from: u8,
+    pub(crate) frames: Vec<(u8, u8)>,
+}
+
+/// A planned thing with the height that it came to be at and its hash; its sequence is its place in the list, from 1.
+pub(crate) struct Placed<T> {
+    pub(crate) height: u64,
+    pub(crate) hash: [u8; 32],
+    pub(crate) plan: T,
+}
+
+/// The database, its API, and the model.
+pub(crate) struct HandMade {
+    pub(crate) store: Arc<MemStore>,
+    pub(crate) app: App<Indexer>,
+    pub(crate) start_height: u64,
+    pub(crate) height: u64,
+    pub(crate) txs: Vec<Placed<TxPlan>>,
+    pub(crate) evm_txs: Vec<Placed<EvmTxPlan>>,
+    pub(crate) calls: Vec<Placed<(u8, u8)>>,
+    sets: Vec<BTreeSet<usize>>,
+    encoders: [Encoder; 3],
+}
+
+impl HandMade {
+    /// An empty database of a chain with the virtual machine `vm`.
+    pub(crate) fn new(vm: &str, start_height: u64) -> Self {
+        let store = Arc::new(MemStore::new());
+        let identity = Identity {
+            format: schema::FORMAT,
+            chain_id: "test-1".to_owned(),
+            vm: vm.to_owned(),
+            prefix: "init".to_owned(),
+            start_height,
+        };
+        schema::open::or_create(&*store, &identity).unwrap();
+        let codec = Codec::load(&*store.snapshot().unwrap()).unwrap();
+        let build = Build { version: "1.2.3".to_owned(), commit: "abc".to_owned() };
+        let shared: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
+        let indexer = Indexer::open(shared, build, EmptyCursor::Null).unwrap();
+        Self {
+            store,
+            app: App::new(indexer, query::ENDPOINTS).unwrap(),
+            start_height,
+            height: 0,
+            txs: Vec::new(),
+            evm_txs: Vec::new(),
+            calls: Vec::new(),
+            sets: Vec::new(),
+            encoders: Kind::ALL.map(|kind| codec.encoder(kind).unwrap()),
+        }
+    }
+
+    /// Adds the next block, in both lanes.
+    pub(crate) fn add(&mut self, plan: &BlockPlan) {
+        let store = Arc::clone(&self.store);
+        let snapshot = store.snapshot().unwrap();
+        let mut counts = Counts::new(64);
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        let height = (self.height + 1).max(self.start_height);
+        let block = Block {
+            first_tx: self.txs.len() as u64 + 1,
+            txs: plan.txs.len() as u64,
+            first_evm_tx: self.evm_txs.len() as u64 + 1,
+            evm_txs: plan.evm_txs.len() as u64,
+            time: i64::try_from(height).unwrap() * 1_000_000_000,
+            json: format!(r#"{{"n":{height},"height":"{height}"}}"#).into_bytes(),
+        };
+        txn.put::<Blocks>(&height, &Message(block));
+        for tx in &plan.txs {
+            self.add_tx(tx, height, &mut txn);
+        }
+        let first = self.calls.len() as u64 + 1;
+        for tx in &plan.evm_txs {
+            self.add_evm_tx(tx, height, &mut txn);
+        }
+        let count = self.calls.len() as u64 + 1 - first;
+        if count > 0 {
+            txn.put::<CallsByHeight>(&height, &Message(BlockCalls { first, count }));
+        }
+        self.height = height;
+        self.put_lanes(&mut txn);
+        let (batch, _) = txn.finish();
+        drop(snapshot);
+        store.commit(batch, Durability::Buffered).unwrap();
+    }
+
+    fn put_lanes(&self, txn: &mut Txn<'_>) {
+        let height = self.height;
+        let (txs, evm_txs) = (self.txs.len() as u64, self.evm_txs.len() as u64);
+        meta::put(txn, &BlockLane { height, txs, evm_txs, time: 0, hash: vec![0; 32] });
+        meta::put(txn, &CallLane { height, calls: self.calls.len() as u64 });
+    }
+
+    fn add_tx(&mut self, plan: &TxPlan, height: u64, txn: &mut Txn<'_>) {
+        let seq = self.txs.len() as u64 + 1;
+        let hash = hash(0xc0, seq);
+        let hex = chain::hash::to_hex(&hash).to_uppercase();
+        let record = format!(r#"{{"txhash":"{hex}","height":"{height}","code":0,"n":{seq}}}"#);
+        txn.put::<Txs>(&seq, &self.encoders[0].encode(record.as_bytes()));
+        txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &());
+        let set = self.set(&plan.types, seq, txn);
+        txn.push::<SetTxs>(&set, seq).unwrap();
+        for (role, accounts) in [(Role::Involved, &plan.involved), (Role::Signer, &plan.signers)] {
+            for n in accounts {
+                txn.push::<AccountTxs>(&(Owner(account(*n)), role), seq).unwrap();
+                txn.push::<AccountSetTxs>(&(Owner(account(*n)), role, set), seq).unwrap();
+            }
+        }
+        self.txs.push(Placed { height, hash, plan: plan.clone() });
+    }
+
+    fn set(&mut self, types: &BTreeSet<usize>, seq: u64, txn: &mut Txn<'_>) -> u32 {
+        if let Some(known) = self.sets.iter().position(|set| set == types) {
+            return u32::try_from(known).unwrap();
+        }
+        let set = u32::try_from(self.sets.len()).unwrap();
+        self.sets.push(types.clone());
+        let names: Vec<String> = types.iter().map(|n| TYPES[*n].to_owned()).collect();
+        for name in &names {
+            txn.put::<MsgSetByType>(&(Text(name.clone()), set), &());
+        }
+        txn.put::<MsgSetByNames>(&Text(joined(&names)), &u64::from(set));
+        txn.put::<MsgSets>(&set, &Message(MsgSet { names, first_tx: seq }));
+        set
+    }
+
+    fn add_evm_tx(&mut self, plan: &EvmTxPlan, height: u64, txn: &mut Txn<'_>) {
+        let seq = self.evm_txs.len() as u64 + 1;
+        let hash = hash(0xe5, seq);
+        let hex = chain::hash::to_hex(&hash);
+        let record = format!(r#"{{"n":{seq},"transactionHash":"0x{hex}","type":"0x2"}}"#);
+        txn.put::<EvmTxs>(&seq, &self.encoders[1].encode(record.as_bytes()));
+        txn.put::<EvmTxByHash>(&(hash_prefix(&hash), seq), &());
+        for n in &plan.involved {
+            txn.push::<AccountEvmTxs>(&(Owner(account(*n)), Role::Involved), seq).unwrap();
+        }
+        txn.push::<AccountEvmTxs>(&(Owner(account(plan.from)), Role::Signer), seq).unwrap();
+        if !plan.frames.is_empty() {
+            let (first, frames) = (self.calls.len() as u64 + 1, plan.frames.len() as u64);
+            txn.put::<CallsByHash>(&(hash_prefix(&hash), first), &frames);
+        }
+        for part in plan.frames.chunks(CHUNK_FRAMES) {
+            self.add_frames(part, height, hash, txn);
+        }
+        self.evm_txs.push(Placed { height, hash, plan: plan.clone() });
+    }
+
+    fn add_frames(&mut self, part: &[(u8, u8)], height: u64, hash: [u8; 32], txn: &mut Txn<'_>) {
+        let (first, hex) = (self.calls.len() as u64 + 1, chain::hash::to_hex(&hash));
+        let mut chunk = Frames::default();
+        for (seq, (from, to)) in (first..).zip(part) {
+            chunk.push(|out| {
+                let record = format!(r#"{{"height":{height},"hash":"0x{hex}","n":{seq}}}"#);
+                out.extend_from_slice(record.as_bytes());
+            });
+            for n in BTreeSet::from([from, to]) {
+                txn.push::<AccountCalls>(&Owner(account(*n)), seq).unwrap();
+            }
+            self.calls.push(Placed { height, hash, plan: (*from, *to) });
+        }
+        txn.put::<Calls>(&first, &self.encoders[2].encode(&chunk.take()));
+    }
+
+    /// Status and JSON of `GET target`.
+    pub(crate) fn get(&self, target: &str) -> (u16, Value) {
+        let response = self.app.get(target);
+        (response.status().as_u16(), serde_json::from_slice(response.body()).unwrap())
+    }
+}
+
+/// Hashes that share their first bytes two by two: by-hash reads must look at all of them.
+fn hash(kind: u8, seq: u64) -> [u8; 32] {
+    let mut hash = [kind; 32];
+    hash[..8].copy_from_slice(&(seq / 2).to_be_bytes());
+    hash[24..].copy_from_slice(&seq.to_be_bytes());
+    hash
+}
