@@ -74,11 +74,14 @@ impl<S: Source, K: Sink<S::Item>> Lane<S, K> {
         let (fetched, ready) = mpsc::channel(look_ahead.max(1));
         let at_head = target.clone();
         let writer = tokio::task::spawn_blocking(move || write(name, sink, &*store, ready, &mark, &at_head));
+        let writer_ended = fetched.clone();
         let outcome = tokio::select! {
             outcome = fetch_in_order(source, next, target, look_ahead, fetched) => outcome,
             _ = stop.wait_for(|stop| *stop) => Ok(()),
+            () = writer_ended.closed() => Ok(()),
         };
-        // The channel is closed now: the writer commits what it has and ends.
+        // With the last sender gone the writer commits what it has, and ends.
+        drop(writer_ended);
         let written = writer.await.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })?;
         written.and(outcome)
     }

@@ -1,0 +1,110 @@
+//! Trains the zstd dictionaries that new databases begin with, on the recordings of the repository, and writes them to
+//! `schema/dict`. Run it (`make dictionaries`) when the form of a record changes; records that are stored already keep
+//! the dictionary in their database.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use chain::Vm;
+use ingest::derive::{self, BlockAnswers, Rendered, Retraced, Rules, Workshops};
+use replay::recording::Trace;
+use replay::{Addresses, Options, Recording, ReplayNode};
+use schema::meta::Identity;
+use schema::payload::{Codec, Payload};
+use schema::tx::Txs;
+use store::{MemStore, Store as _, Table as _};
+
+/// The chains to learn from: every VM, bridge and IBC traffic. `evm-load` is left out, so that its figures are honest.
+const CHAINS: [&str; 5] = ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l1", "l1-l2/l2"];
+
+/// Sizes that were measured best (`spec` figures: a transaction 289 bytes with 112 KiB and 351 with 32; small records
+/// are worse with a larger one).
+const SIZES: [(&str, usize); 3] =
+    [("tx", 112 << 10), ("evm_tx", 32 << 10), ("internal_tx", 32 << 10)];
+
+#[derive(Default)]
+struct Samples {
+    txs: Vec<Vec<u8>>,
+    evm_txs: Vec<Vec<u8>>,
+    calls: Vec<Vec<u8>>,
+}
+
+fn main() -> Result<()> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut samples = Samples::default();
+    for chain in CHAINS {
+        let before = samples.txs.len();
+        collect(&root.join("recordings").join(chain), &mut samples).with_context(|| chain.to_owned())?;
+        println!("{chain}: {} transactions", samples.txs.len() - before);
+    }
+    let Samples { txs, evm_txs, calls } = samples;
+    for ((name, size), samples) in SIZES.into_iter().zip([txs, evm_txs, calls]) {
+        let dictionary = zstd::dict::from_samples(&samples, size)?;
+        let path = root.join("schema/dict").join(format!("{name}.zdict"));
+        std::fs::write(&path, &dictionary).with_context(|| path.display().to_string())?;
+        println!("{}: {} bytes from {} records", path.display(), dictionary.len(), samples.len());
+    }
+    Ok(())
+}
+
+/// Adds the records of a recorded chain.
+fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
+    let recording = Arc::new(Recording::open(dir)?);
+    let (vm, chain_id) = (recording.summary().vm.parse::<Vm>()?, recording.summary().chain_id.clone());
+    let store = MemStore::new();
+    let prefix = "init".to_owned();
+    let identity = Identity {
+        format: schema::FORMAT,
+        chain_id,
+        vm: vm.to_string(),
+        prefix: prefix.clone(),
+        start_height: recording.first(),
+    };
+    schema::open::or_create(&store, &identity)?;
+    let codec = Arc::new(Codec::load(&*store.snapshot()?)?);
+    let descriptors = descriptors(&recording)?;
+    let registry = Arc::new(txjson::Registry::from_descriptors(&descriptors)?);
+    let rules = Rules { vm, prefix, registry, descriptors: [0; 32] };
+    let workshops = Workshops::new(Arc::clone(&codec), rules.clone());
+    let plain = |payload: &Payload| -> Result<Vec<u8>> {
+        let mut record = Vec::new();
+        codec.decode_into(Txs::SPEC, 0, &payload.0, &mut record)?;
+        Ok(record)
+    };
+    for height in recording.heights() {
+        let answers = BlockAnswers {
+            height: height.height,
+            block: &height.block,
+            results: &height.block_results,
+            receipts: height.eth_receipts.as_deref().filter(|_| vm == Vm::Evm),
+        };
+        let block =
+            workshops.with(|workshop| derive::block(&answers, &Rendered::new(), &rules, workshop))??;
+        for tx in &block.txs {
+            samples.txs.push(plain(&tx.payload)?);
+        }
+        for tx in &block.evm_txs {
+            samples.evm_txs.push(plain(&tx.payload)?);
+        }
+        let (Some(Trace::Result(trace)), n @ 1..) = (&height.eth_trace, block.evm_txs.len()) else { continue };
+        let frames = workshops
+            .with(|workshop| derive::frames(height.height, n as u64, trace, &Retraced::new(), workshop))??;
+        for chunk in frames.txs.iter().flat_map(|tx| &tx.chunks) {
+            samples.calls.push(plain(&chunk.payload)?);
+        }
+    }
+    Ok(())
+}
+
+/// The chain's descriptor set, as its node gives it.
+fn descriptors(recording: &Arc<Recording>) -> Result<Vec<u8>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let played =
+            ReplayNode::start(Arc::clone(recording), Addresses::default(), Options::default()).await?;
+        let set = testkit::indexed::clients(&played)?.descriptors().await?;
+        played.stop().await;
+        Ok(set.bytes.to_vec())
+    })
+}
