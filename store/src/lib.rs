@@ -1,1 +1,92 @@
-//! store
+//! Ordered tables with snapshots and atomic commits: everything that touches the disk, and nothing that
+//! knows what a chain is.
+//!
+//! | Module | What it holds |
+//! |---|---|
+//! | [`engine`] | the contract of an engine: [`Store`], [`Snapshot`], [`TableSpec`], bounded scans |
+//! | [`batch`] | [`Batch`]: writes that are applied together |
+//! | [`rocks`] | the engine on disk: [`RocksStore`], owned by one process and followed by any number |
+//! | [`mem`] | the reference engine: [`MemStore`] |
+//! | [`key`], [`value`] | bytes that sort like the values they stand for; bytes that come back as written |
+//! | [`table`] | tables as types, and typed reads |
+//! | [`list`] | lists as arrays: a length, random access, exact pages |
+//! | [`txn`] | [`Txn`]: what a writer does between two commits |
+//! | [`error`] | what can go wrong, and the remedy |
+//!
+//! Reads are synchronous and bounded: there is no iterator to hold, a scan has a limit. Everything is
+//! written through a [`Txn`] and one [`Store::commit`] per batch.
+//!
+//! ```
+//! use store::{Access, Counts, Durability, List, MemStore, Order, Store, Table, TableSpec, Txn, key, list, table};
+//!
+//! /// A balance by holder.
+//! ///
+//! /// | holder (text) | → amount (varint) |
+//! struct Balance;
+//!
+//! impl Table for Balance {
+//!     const SPEC: &'static TableSpec = &TableSpec { name: "balance", tag: 0x10, access: Access::Point };
+//!     type Key = key::Text;
+//!     type Value = u64;
+//! }
+//!
+//! /// Sequences of the payments that a holder received.
+//! ///
+//! /// | holder (text) | ordinal (8, BE) | → sequence (varint) |
+//! struct Payments;
+//!
+//! impl List for Payments {
+//!     const SPEC: &'static TableSpec = &TableSpec { name: "payments", tag: 0x11, access: Access::Scan };
+//!     type Owner = key::Text;
+//! }
+//!
+//! # fn main() -> Result<(), store::Error> {
+//! let store = MemStore::new();
+//! let mut counts = Counts::new(1_000);
+//! let alice = key::Text::from("alice");
+//!
+//! let snapshot = store.snapshot()?;
+//! let mut txn = Txn::new(&*snapshot, &mut counts);
+//! for (sequence, amount) in [(7, 100), (9, 50)] {
+//!     let balance = txn.get::<Balance>(&alice)?.unwrap_or(0);
+//!     txn.put::<Balance>(&alice, &(balance + amount));
+//!     txn.push::<Payments>(&alice, sequence)?;
+//! }
+//! let (batch, pending) = txn.finish();
+//! store.commit(batch, Durability::Synced)?;
+//! counts.absorb(pending);
+//!
+//! // The old snapshot has not changed; a new one sees both tables.
+//! assert_eq!(table::read::<Balance>(&*snapshot, &alice)?, None);
+//! let snapshot = store.snapshot()?;
+//! assert_eq!(table::rows::<Balance>(&*snapshot, &key::All, Order::Asc, 10)?, [(alice.clone(), 150)]);
+//! assert_eq!(list::len::<Payments>(&*snapshot, &alice)?, 2);
+//! assert_eq!(list::slice::<Payments>(&*snapshot, &alice, 0..2)?, [7, 9]);
+//! assert_eq!(list::position::<Payments>(&*snapshot, &alice, 2, 8)?, 1);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod batch;
+pub mod engine;
+pub mod error;
+pub mod key;
+pub mod list;
+pub mod mem;
+pub mod rocks;
+pub mod table;
+pub mod txn;
+pub mod value;
+
+pub use batch::Batch;
+pub use engine::{
+    Access, Bounds, Durability, Order, Row, Snapshot, Store, TableSpec, for_each_row, prefix_end,
+};
+pub use error::Error;
+pub use key::{Key, PrefixOf};
+pub use list::{COUNT, List};
+pub use mem::MemStore;
+pub use rocks::{RocksOptions, RocksStore};
+pub use table::Table;
+pub use txn::{Counts, Pending, Txn};
+pub use value::{Message, Value};

@@ -1,0 +1,131 @@
+//! Lists as arrays: dense ordinals per owner, so that a list has a length and random access.
+//!
+//! | Table | Key | Value |
+//! |---|---|---|
+//! | the list's own | owner, ordinal (8, BE) | value (varint) |
+//! | `count` | tag of the list (1), owner | length (varint) |
+//!
+//! What must hold: an owner of length n has the ordinals 0 to n - 1 and no others, values strictly increase
+//! with the ordinal, and an owner without rows has no length. So a total is one read, an offset is
+//! arithmetic at any depth, and a page is a bounded range in both directions.
+
+mod truncate;
+
+use std::ops::Range;
+
+pub use truncate::truncate;
+
+use crate::{
+    engine::{Access, Bounds, Order, Snapshot, TableSpec},
+    error::Error,
+    key::Key,
+    table::corrupt,
+    value::Value,
+};
+
+/// Lengths of all lists; every database with lists opens it.
+pub const COUNT: &TableSpec = &TableSpec { name: "count", tag: 0x01, access: Access::Point };
+
+/// An append-only list of increasing numbers for each owner.
+pub trait List: 'static {
+    /// The table of its entries.
+    const SPEC: &'static TableSpec;
+    /// Whose list it is; `()` if there is only one.
+    type Owner: Key;
+}
+
+/// Number of entries of `owner`'s list.
+pub fn len<L: List>(snapshot: &dyn Snapshot, owner: &L::Owner) -> Result<u64, Error> {
+    stored_len(snapshot, &count_key(L::SPEC, owner))
+}
+
+/// The entry at `ordinal`; `None` beyond the end.
+pub fn get<L: List>(snapshot: &dyn Snapshot, owner: &L::Owner, ordinal: u64) -> Result<Option<u64>, Error> {
+    entry(snapshot, L::SPEC, &entry_key(&owner.to_bytes(), ordinal))
+}
+
+/// The entries at `ordinals`, ascending. All must be below the length that the same snapshot gave: one that
+/// is missing is an error. The caller bounds the range; it is held in memory.
+pub fn slice<L: List>(
+    snapshot: &dyn Snapshot,
+    owner: &L::Owner,
+    ordinals: Range<u64>,
+) -> Result<Vec<u64>, Error> {
+    if ordinals.is_empty() {
+        return Ok(Vec::new());
+    }
+    let owner = owner.to_bytes();
+    let (start, end) = (entry_key(&owner, ordinals.start), entry_key(&owner, ordinals.end));
+    let bounds = Bounds { start: &start, end: Some(&end) };
+    // Keys of an owner are dense, so the limit is a guard, not a cut.
+    let limit = usize::try_from(ordinals.end - ordinals.start).unwrap_or(usize::MAX);
+    let mut rows = snapshot.scan(L::SPEC, bounds, Order::Asc, limit)?.into_iter();
+    let entry_at = |ordinal| {
+        let expected = entry_key(&owner, ordinal);
+        match rows.next() {
+            Some((key, value)) if key == expected => decode_number(L::SPEC, &key, &value),
+            _ => Err(corrupt(L::SPEC, &expected, MISSING)),
+        }
+    };
+    ordinals.map(entry_at).collect()
+}
+
+/// Number of entries of `owner` that are less than `value`, which is the ordinal that `value` has or would
+/// have. `len` is the length that the same snapshot gave. Costs about log2(`len`) reads.
+pub fn position<L: List>(
+    snapshot: &dyn Snapshot,
+    owner: &L::Owner,
+    len: u64,
+    value: u64,
+) -> Result<u64, Error> {
+    raw_position(snapshot, L::SPEC, &owner.to_bytes(), len, value)
+}
+
+fn raw_position(
+    snapshot: &dyn Snapshot,
+    spec: &'static TableSpec,
+    owner: &[u8],
+    len: u64,
+    value: u64,
+) -> Result<u64, Error> {
+    let (mut low, mut high) = (0, len);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let found = entry_below_len(snapshot, spec, &entry_key(owner, middle))?;
+        if found < value { low = middle + 1 } else { high = middle }
+    }
+    Ok(low)
+}
+
+fn entry_below_len(snapshot: &dyn Snapshot, spec: &'static TableSpec, key: &[u8]) -> Result<u64, Error> {
+    entry(snapshot, spec, key)?.ok_or_else(|| corrupt(spec, key, MISSING))
+}
+
+const MISSING: &str = "an entry below the length of its list is missing";
+
+fn entry(snapshot: &dyn Snapshot, spec: &'static TableSpec, key: &[u8]) -> Result<Option<u64>, Error> {
+    let value = snapshot.get(spec, key)?;
+    value.map(|value| decode_number(spec, key, &value)).transpose()
+}
+
+/// The length kept under `count_key`.
+pub(crate) fn stored_len(snapshot: &dyn Snapshot, count_key: &[u8]) -> Result<u64, Error> {
+    Ok(entry(snapshot, COUNT, count_key)?.unwrap_or(0))
+}
+
+fn decode_number(spec: &'static TableSpec, key: &[u8], value: &[u8]) -> Result<u64, Error> {
+    u64::decode(value).ok_or_else(|| corrupt(spec, key, "the value is not a varint"))
+}
+
+/// Key of a list's length: tag of the list, owner.
+pub(crate) fn count_key(spec: &TableSpec, owner: &impl Key) -> Vec<u8> {
+    let mut key = Vec::with_capacity(40);
+    key.push(spec.tag);
+    owner.put(&mut key);
+    key
+}
+
+/// Key of an entry: owner, ordinal.
+pub(crate) fn entry_key(owner: &[u8], ordinal: u64) -> Vec<u8> {
+    [owner, &ordinal.to_be_bytes()].concat()
+}

@@ -1,0 +1,85 @@
+//! Cuts lists back to the values below a cutoff: the part of an offline rollback that lists need.
+//!
+//! What must hold: each commit leaves every list whole (entries and length agree), so that a run may be cut
+//! off anywhere and repeated; memory is bounded however many owners there are and however long their lists.
+
+use crate::{
+    batch::Batch,
+    engine::{Bounds, Durability, Order, Snapshot, Store, TableSpec, prefix_end},
+    error::Error,
+    list::{COUNT, decode_number, entry_below_len, entry_key, raw_position},
+    value::Value,
+};
+
+/// Drops the entries of the list `spec` whose value is `cutoff` or more, for all owners, and returns how many
+/// they were. Nothing else may write the list meanwhile. The result is on the device.
+///
+/// Time grows with the number of owners: the last entry of each is read.
+pub fn truncate(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<u64, Error> {
+    let prefix = [spec.tag];
+    let end = prefix_end(&prefix);
+    let mut start = prefix.to_vec();
+    let mut dropped = 0;
+    loop {
+        let snapshot = store.snapshot()?;
+        let bounds = Bounds { start: &start, end: end.as_deref() };
+        let counts = snapshot.scan(COUNT, bounds, Order::Asc, OWNERS_PER_SNAPSHOT)?;
+        let Some((last, _)) = counts.last() else { break };
+        start = [last, &[0][..]].concat(); // The smallest key beyond the last one.
+        let mut cut = Cut { store, snapshot: &*snapshot, spec, batch: Batch::new() };
+        for (key, value) in &counts {
+            dropped += cut.owner(key, decode_number(COUNT, key, value)?, cutoff)?;
+        }
+        cut.commit()?;
+    }
+    store.sync()?;
+    Ok(dropped)
+}
+
+/// Owners dealt with under one snapshot: few enough to hold in memory, and for the snapshot to be short.
+const OWNERS_PER_SNAPSHOT: usize = 1024;
+
+/// Bytes of deletions in one commit: a few tens of thousands of entries.
+const BATCH_BYTES: usize = 1 << 20;
+
+struct Cut<'a> {
+    store: &'a dyn Store,
+    snapshot: &'a dyn Snapshot,
+    spec: &'static TableSpec,
+    batch: Batch,
+}
+
+impl Cut<'_> {
+    /// Cuts the list whose length is kept under `count_key`.
+    fn owner(&mut self, count_key: &[u8], len: u64, cutoff: u64) -> Result<u64, Error> {
+        let owner = &count_key[1..];
+        // Most lists end below the cutoff: one read settles them.
+        let Some(last) = len.checked_sub(1) else { return Ok(0) };
+        if entry_below_len(self.snapshot, self.spec, &entry_key(owner, last))? < cutoff {
+            return Ok(0);
+        }
+        let keep = raw_position(self.snapshot, self.spec, owner, len, cutoff)?;
+        // From the end, so that what a commit leaves is an array again.
+        for ordinal in (keep..len).rev() {
+            self.batch.delete(self.spec, entry_key(owner, ordinal));
+            if self.batch.bytes() >= BATCH_BYTES {
+                self.set_len(count_key, ordinal);
+                self.commit()?;
+            }
+        }
+        self.set_len(count_key, keep);
+        Ok(len - keep)
+    }
+
+    fn set_len(&mut self, count_key: &[u8], len: u64) {
+        if len == 0 {
+            self.batch.delete(COUNT, count_key.to_vec());
+        } else {
+            self.batch.put_with(COUNT, |out| out.extend_from_slice(count_key), |out| len.encode(out));
+        }
+    }
+
+    fn commit(&mut self) -> Result<(), Error> {
+        self.store.commit(std::mem::take(&mut self.batch), Durability::Buffered)
+    }
+}

@@ -1,0 +1,97 @@
+//! The reference engine: sorted maps in memory, for tests and for small things that need no disk.
+//!
+//! What must hold: a snapshot shares the maps and never changes; a commit that meets a shared map copies it
+//! first. That makes commits under snapshots slow and everything else obvious.
+
+use std::{
+    collections::BTreeMap,
+    ops::Bound,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    batch::Batch,
+    engine::{Bounds, Durability, Order, Row, Snapshot, Store, TableSpec},
+    error::Error,
+};
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Tables by tag.
+type Tables = BTreeMap<u8, Arc<Rows>>;
+
+/// A store in memory. Any table may be used without being declared. Gone when dropped.
+#[derive(Debug, Default)]
+pub struct MemStore {
+    tables: Mutex<Arc<Tables>>,
+}
+
+impl MemStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    // Nothing that holds the lock panics half-way through its work.
+    fn lock(&self) -> MutexGuard<'_, Arc<Tables>> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for MemStore {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
+        Ok(Box::new(MemSnapshot(Arc::clone(&self.lock()))))
+    }
+
+    fn commit(&self, batch: Batch, _: Durability) -> Result<(), Error> {
+        let mut shared = self.lock();
+        let tables = Arc::make_mut(&mut shared);
+        for writes in batch.into_sorted() {
+            let rows = Arc::make_mut(tables.entry(writes.table().tag).or_default());
+            for (key, value) in writes.iter() {
+                match value {
+                    Some(value) => rows.insert(key.to_vec(), value.to_vec()),
+                    None => rows.remove(key),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Bytes of all keys and values: there is no disk.
+    fn disk_bytes(&self) -> Result<u64, Error> {
+        let tables = Arc::clone(&self.lock());
+        let rows = tables.values().flat_map(|rows| rows.iter());
+        let bytes: usize = rows.map(|(key, value)| key.len() + value.len()).sum();
+        Ok(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}
+
+struct MemSnapshot(Arc<Tables>);
+
+impl Snapshot for MemSnapshot {
+    fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.0.get(&table.tag).and_then(|rows| rows.get(key)).cloned())
+    }
+
+    fn scan(
+        &self,
+        table: &'static TableSpec,
+        bounds: Bounds<'_>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        let Some(rows) = self.0.get(&table.tag).filter(|_| !bounds.is_empty()) else { return Ok(Vec::new()) };
+        let end = bounds.end.map_or(Bound::Unbounded, Bound::Excluded);
+        let range = rows.range::<[u8], _>((Bound::Included(bounds.start), end));
+        let owned = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
+        Ok(match order {
+            Order::Asc => range.take(limit).map(owned).collect(),
+            Order::Desc => range.rev().take(limit).map(owned).collect(),
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! The RocksDB engine: a column family per table, a write batch with the log on per commit.
+//!
+//! What must hold: no name of RocksDB leaves this module; the log is never off, because followers read it
+//! and a commit is atomic across tables only through it; every error of RocksDB becomes an error of ours.
+//!
+//! A directory has one owner ([`RocksStore::open`]) and any number of followers ([`RocksStore::follow`]),
+//! in this or in other processes on the same machine.
+
+mod directory;
+mod fault;
+mod follower;
+mod gate;
+mod options;
+mod sizes;
+mod snapshot;
+
+use std::path::{Path, PathBuf};
+
+use rocksdb::{ColumnFamily, DB, FlushOptions, WriteBatch, WriteOptions, checkpoint::Checkpoint};
+
+use self::{fault::fault, follower::Follower, snapshot::RocksSnapshot};
+pub use self::{options::RocksOptions, sizes::TableSize};
+use crate::{
+    batch::Batch,
+    engine::{Durability, Snapshot, Store, TableSpec},
+    error::Error,
+};
+
+/// A store in a directory.
+pub struct RocksStore {
+    path: PathBuf,
+    tables: &'static [&'static TableSpec],
+    role: Role,
+}
+
+enum Role {
+    Owner(Handle),
+    Follower(Follower),
+}
+
+/// An open database; dropping it waits for flushes and compactions to stop, which would otherwise run into
+/// the end of the process.
+struct Handle {
+    db: DB,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.db.cancel_all_background_work(true);
+    }
+}
+
+impl RocksStore {
+    /// Opens the database in `path`, or makes one; tables that are new are added. Fails if another handle
+    /// owns it, and on anything that is not a database with these tables or fewer.
+    pub fn open(
+        path: &Path,
+        tables: &'static [&'static TableSpec],
+        options: RocksOptions,
+    ) -> Result<Self, Error> {
+        directory::check_owned(path, tables)?;
+        let families = options.families(tables);
+        let db = DB::open_cf_descriptors(&options.owner(), path, families)
+            .map_err(|error| fault(path, "opening", error))?;
+        Ok(Self { path: path.to_owned(), tables, role: Role::Owner(Handle { db }) })
+    }
+
+    /// Opens the database in `primary` to read along while another process owns it. `own` is a directory
+    /// for this follower's log and for nobody else.
+    ///
+    /// The view is that of opening until [`RocksStore::catch_up`]. A follower keeps all files of the
+    /// database open and holds what is in the owner's log in memory. Only on a local file system.
+    pub fn follow(
+        primary: &Path,
+        own: &Path,
+        tables: &'static [&'static TableSpec],
+        options: RocksOptions,
+    ) -> Result<Self, Error> {
+        directory::check_followed(primary, tables)?;
+        let follower = Follower::new(primary.to_owned(), own.to_owned(), tables, options)?;
+        Ok(Self { path: primary.to_owned(), tables, role: Role::Follower(follower) })
+    }
+
+    /// Makes all commits that the owner has made so far visible to new snapshots. It may wait for the
+    /// snapshots that are out, and new ones for it; so a thread must not take a second snapshot while it
+    /// holds one. When the owner has flushed, the database is opened anew, while snapshots go on.
+    ///
+    /// Nothing to do for an owner. After an error, try again; snapshots may fail until then.
+    pub fn catch_up(&self) -> Result<(), Error> {
+        match &self.role {
+            Role::Owner(_) => Ok(()),
+            Role::Follower(follower) => follower.catch_up(),
+        }
+    }
+
+    /// Writes what is in memory to table files. The log makes this needless for safety; it is for tests,
+    /// measurements and a short start after it.
+    pub fn flush(&self) -> Result<(), Error> {
+        let db = self.owned()?;
+        let families = self.tables.iter().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
+        let families: Vec<_> = families.iter().collect();
+        db.flush_cfs_opt(&families, &FlushOptions::default())
+            .map_err(|error| fault(&self.path, "flushing", error))
+    }
+
+    /// Brings every table to its final shape and size. Takes long: it rewrites most of the database.
+    pub fn compact(&self) -> Result<(), Error> {
+        self.flush()?;
+        let db = self.owned()?;
+        for table in self.tables {
+            db.compact_range_cf(family(db, table)?, None::<&[u8]>, None::<&[u8]>);
+        }
+        Ok(())
+    }
+
+    /// Writes a copy of the database, as of now, to the new directory `to`. On the same file system it
+    /// shares the table files (hard links) and takes moments.
+    pub fn checkpoint(&self, to: &Path) -> Result<(), Error> {
+        Checkpoint::new(self.owned()?)
+            .and_then(|checkpoint| checkpoint.create_checkpoint(to))
+            .map_err(|error| fault(&self.path, "copying", error))
+    }
+
+    /// The directory that was opened or is followed.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn moment(&self) -> Result<RocksSnapshot<'_>, Error> {
+        match &self.role {
+            Role::Owner(handle) => Ok(RocksSnapshot::pinned(self, &handle.db)),
+            Role::Follower(follower) => {
+                let (instance, pass) = follower.enter()?;
+                Ok(RocksSnapshot::held(self, instance, pass))
+            }
+        }
+    }
+
+    fn owned(&self) -> Result<&DB, Error> {
+        match &self.role {
+            Role::Owner(handle) => Ok(&handle.db),
+            Role::Follower(_) => Err(Error::ReadOnly { path: self.path.clone() }),
+        }
+    }
+}
+
+fn family<'a>(db: &'a DB, table: &'static TableSpec) -> Result<&'a ColumnFamily, Error> {
+    db.cf_handle(table.name).ok_or(Error::UnopenedTable { table: table.name })
+}
+
+impl Store for RocksStore {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
+        Ok(Box::new(self.moment()?))
+    }
+
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        let db = self.owned()?;
+        let mut writes = WriteBatch::with_capacity_bytes(capacity(&batch));
+        for table in batch.into_sorted() {
+            let family = family(db, table.table())?;
+            for (key, value) in table.iter() {
+                match value {
+                    Some(value) => writes.put_cf(family, key, value),
+                    None => writes.delete_cf(family, key),
+                }
+            }
+        }
+        let mut options = WriteOptions::default();
+        options.set_sync(durability == Durability::Synced);
+        db.write_opt(writes, &options).map_err(|error| fault(&self.path, "committing", error))
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        self.owned()?.flush_wal(true).map_err(|error| fault(&self.path, "syncing", error))
+    }
+
+    fn disk_bytes(&self) -> Result<u64, Error> {
+        directory::bytes(&self.path)
+    }
+}
+
+/// Room for the batch in RocksDB's form: for each write a type, a column family and two lengths.
+fn capacity(batch: &Batch) -> usize {
+    const BYTES_PER_WRITE: usize = 1 + 2 + 2 + 2;
+    batch.bytes() + BYTES_PER_WRITE * batch.len()
+}

@@ -1,0 +1,136 @@
+//! How RocksDB is set up, and why.
+//!
+//! What must hold: a table's options follow from its [`Access`] alone; a table has one compression type on
+//! all levels, because RocksDB moves a file down without rewriting it only if source and target level agree
+//! in it (`db/compaction/compaction.cc`, `InputCompressionMatchesOutput`); memory does not grow with the
+//! database, except in a follower, which must keep every file open.
+
+use std::thread;
+
+use rocksdb::{
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode,
+    Options,
+};
+
+use crate::engine::{Access, TableSpec};
+
+/// Limits of an open database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RocksOptions {
+    /// Memory for blocks of table files, their indexes and filters, shared by all tables.
+    pub cache_bytes: usize,
+    /// Memory for writes that are not in table files yet, shared by all tables. The log is at most twice
+    /// as long, which also bounds what a follower holds in memory and how long a start takes.
+    pub write_buffer_bytes: usize,
+    /// Table files held open at a time; -1 for all. A file has up to 64 MiB, and systems commonly grant a
+    /// process 1,024. A follower ignores this and holds all.
+    pub open_files: i32,
+}
+
+impl Default for RocksOptions {
+    /// Together with the rest of the process under 1 GiB while indexing at full speed.
+    fn default() -> Self {
+        Self { cache_bytes: 256 * MIB, write_buffer_bytes: 256 * MIB, open_files: 512 }
+    }
+}
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+impl RocksOptions {
+    /// Database options for the one handle that writes.
+    pub(super) fn owner(self) -> Options {
+        let mut options = base();
+        options.create_if_missing(true);
+        options.create_missing_column_families(true);
+        options.set_max_open_files(self.open_files);
+
+        // Without this limit, tables that are rarely written keep the log back to their last write: by
+        // default up to four times all write buffers of all tables (`options.h`, `max_total_wal_size`).
+        options.set_max_total_wal_size(to_u64(self.write_buffer_bytes.saturating_mul(2)));
+        options.set_db_write_buffer_size(self.write_buffer_bytes);
+
+        // Flushes and compactions on all cores; `increase_parallelism` makes the threads, the other one
+        // lets them be used. At least two, so that a long compaction never holds up a flush.
+        let jobs = thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 16));
+        let jobs = i32::try_from(jobs).unwrap_or(2);
+        options.increase_parallelism(jobs);
+        options.set_max_background_jobs(jobs);
+
+        // Written data goes to the device bit by bit instead of in one stall at the end of a file.
+        options.set_bytes_per_sync(to_u64(MIB));
+        options.set_wal_bytes_per_sync(to_u64(MIB));
+
+        // After a loss of power: all commits up to the first that is not whole, none after it.
+        options.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
+        options
+    }
+
+    /// Database options for a handle that reads along.
+    pub(super) fn follower() -> Options {
+        let mut options = base();
+        // The owner deletes files that it has replaced; only a descriptor keeps them readable
+        // (RocksDB's wiki, "Read-only and secondary instances").
+        options.set_max_open_files(-1);
+        options
+    }
+
+    /// The column families of `tables`, with one cache for all.
+    pub(super) fn families(self, tables: &'static [&'static TableSpec]) -> Vec<ColumnFamilyDescriptor> {
+        // RocksDB's default since 10.7: no lock on the read path. 0 lets it size its table by itself.
+        let cache = Cache::new_hyper_clock_cache(self.cache_bytes, 0);
+        let family =
+            |table: &&TableSpec| ColumnFamilyDescriptor::new(table.name, family(table.access, &cache));
+        tables.iter().map(family).collect()
+    }
+}
+
+fn base() -> Options {
+    let mut options = Options::default();
+    options.set_paranoid_checks(true);
+    // Deleting a replaced file can take long; a reader that was its last user should not pay for it.
+    options.set_avoid_unnecessary_blocking_io(true);
+    // RocksDB's own text log: a few files of bounded size, without statistics every ten minutes.
+    options.set_keep_log_file_num(4);
+    options.set_max_log_file_size(16 * MIB);
+    options.set_stats_dump_period_sec(0);
+    options.set_stats_persist_period_sec(0);
+    options
+}
+
+fn family(access: Access, cache: &Cache) -> Options {
+    let mut blocks = BlockBasedOptions::default();
+    blocks.set_block_cache(cache);
+    // In the cache, indexes and filters are under its limit instead of growing with the database.
+    blocks.set_cache_index_and_filter_blocks(true);
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
+
+    let mut options = Options::default();
+    match access {
+        Access::Point => {
+            // Hashes do not compress. 10 bits a key: one lookup in a hundred of an absent key costs a block.
+            options.set_compression_type(DBCompressionType::None);
+            blocks.set_bloom_filter(10.0, false);
+            blocks.set_whole_key_filtering(true);
+            // A file of 64 MiB has a filter of over 1 MiB: in parts, a cold lookup reads 4 KiB of it.
+            blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+            blocks.set_partition_filters(true);
+            blocks.set_pin_top_level_index_and_filter(true);
+        }
+        Access::Append => {
+            options.set_compression_type(DBCompressionType::None);
+            blocks.set_block_size(16 * KIB);
+        }
+        Access::Scan => {
+            // 52 bytes a row of a list became 6.5; with blocks of 4 KiB a quarter more.
+            options.set_compression_type(DBCompressionType::Zstd);
+            blocks.set_block_size(16 * KIB);
+        }
+    }
+    options.set_block_based_table_factory(&blocks);
+    options
+}
+
+fn to_u64(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

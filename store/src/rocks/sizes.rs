@@ -1,0 +1,41 @@
+//! How large each table is, for `db info`.
+
+use rocksdb::properties;
+
+use super::{RocksStore, family, fault::fault};
+use crate::{engine::TableSpec, error::Error};
+
+/// Size of one table. Rows and bytes that were deleted or replaced count until a compaction drops them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableSize {
+    /// Name of the table.
+    pub name: &'static str,
+    /// Bytes of its table files in use.
+    pub file_bytes: u64,
+    /// Bytes of writes that are not in table files yet.
+    pub memory_bytes: u64,
+    /// Number of rows, as RocksDB guesses it.
+    pub estimated_rows: u64,
+}
+
+impl RocksStore {
+    /// Sizes of all tables, in the order they were declared.
+    pub fn table_sizes(&self) -> Result<Vec<TableSize>, Error> {
+        let snapshot = self.moment()?;
+        let db = snapshot.db();
+        let size = |table: &&'static TableSpec| {
+            let family = family(db, table)?;
+            let property = |name| match db.property_int_value_cf(family, name) {
+                Ok(value) => Ok(value.unwrap_or(0)),
+                Err(error) => Err(fault(&self.path, "measuring", error)),
+            };
+            Ok(TableSize {
+                name: table.name,
+                file_bytes: property(properties::LIVE_SST_FILES_SIZE)?,
+                memory_bytes: property(properties::CUR_SIZE_ALL_MEM_TABLES)?,
+                estimated_rows: property(properties::ESTIMATE_NUM_KEYS)?,
+            })
+        };
+        self.tables.iter().map(size).collect()
+    }
+}

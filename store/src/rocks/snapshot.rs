@@ -1,0 +1,129 @@
+//! Reading from RocksDB at one moment.
+//!
+//! What must hold: every read of a snapshot sees the same state. The owner's reads name a snapshot of
+//! RocksDB; a follower's cannot (iterators refuse it, `Get` silently ignores it), so they keep catch-ups out.
+
+use std::sync::Arc;
+
+use rocksdb::{DB, ReadOptions, SnapshotWithThreadMode};
+
+use super::{RocksStore, family, fault::fault, follower::Instance, gate::Pass};
+use crate::{
+    engine::{Bounds, Order, Row, Snapshot, TableSpec},
+    error::Error,
+};
+
+pub(super) struct RocksSnapshot<'a> {
+    store: &'a RocksStore,
+    /// For reads by key: made once, they cost as much as a read from the cache.
+    by_key: ReadOptions,
+    moment: Moment<'a>,
+}
+
+enum Moment<'a> {
+    Pinned { db: &'a DB, snapshot: SnapshotWithThreadMode<'a, DB> },
+    Held { instance: Arc<Instance>, _pass: Pass },
+}
+
+impl Moment<'_> {
+    fn db(&self) -> &DB {
+        match self {
+            Moment::Pinned { db, .. } => db,
+            Moment::Held { instance, .. } => instance.db(),
+        }
+    }
+
+    fn options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        match self {
+            Moment::Pinned { snapshot, .. } => options.set_snapshot(snapshot),
+            Moment::Held { .. } => {}
+        }
+        options
+    }
+}
+
+impl<'a> RocksSnapshot<'a> {
+    pub(super) fn pinned(store: &'a RocksStore, db: &'a DB) -> Self {
+        Self::at(store, Moment::Pinned { db, snapshot: db.snapshot() })
+    }
+
+    pub(super) fn held(store: &'a RocksStore, instance: Arc<Instance>, pass: Pass) -> Self {
+        Self::at(store, Moment::Held { instance, _pass: pass })
+    }
+
+    fn at(store: &'a RocksStore, moment: Moment<'a>) -> Self {
+        Self { store, by_key: moment.options(), moment }
+    }
+
+    pub(super) fn db(&self) -> &DB {
+        self.moment.db()
+    }
+
+    fn fault(&self, error: rocksdb::Error) -> Error {
+        fault(&self.store.path, "reading", error)
+    }
+}
+
+impl Snapshot for RocksSnapshot<'_> {
+    fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let db = self.db();
+        let family = family(db, table)?;
+        db.get_cf_opt(family, key, &self.by_key).map_err(|error| self.fault(error))
+    }
+
+    fn multi_get(&self, table: &'static TableSpec, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let db = self.db();
+        let family = family(db, table)?;
+        let sorted = keys.is_sorted();
+        let values = db.batched_multi_get_cf_opt(family, keys, sorted, &self.by_key);
+        let owned = |value: Result<Option<rocksdb::DBPinnableSlice<'_>>, _>| match value {
+            Ok(value) => Ok(value.map(|bytes| bytes.to_vec())),
+            Err(error) => Err(self.fault(error)),
+        };
+        values.into_iter().map(owned).collect()
+    }
+
+    fn scan(
+        &self,
+        table: &'static TableSpec,
+        bounds: Bounds<'_>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        let db = self.db();
+        let family = family(db, table)?;
+        if limit == 0 || bounds.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut options = self.moment.options();
+        options.set_iterate_lower_bound(bounds.start);
+        if let Some(end) = bounds.end {
+            options.set_iterate_upper_bound(end);
+        }
+        let mut iterator = db.raw_iterator_cf_opt(family, options);
+        // Within the bounds.
+        match order {
+            Order::Asc => iterator.seek_to_first(),
+            Order::Desc => iterator.seek_to_last(),
+        }
+        let mut rows = Vec::with_capacity(limit.min(LIKELY_ROWS));
+        while let Some((key, value)) = iterator.item() {
+            rows.push((key.to_vec(), value.to_vec()));
+            // A step beyond the last row may cost a block.
+            if rows.len() == limit {
+                break;
+            }
+            match order {
+                Order::Asc => iterator.next(),
+                Order::Desc => iterator.prev(),
+            }
+        }
+        // An iterator that fails looks like one at its end.
+        iterator.status().map_err(|error| self.fault(error))?;
+        Ok(rows)
+    }
+}
+
+/// Room for a page; limits may be far larger than what there is.
+const LIKELY_ROWS: usize = 128;

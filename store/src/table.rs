@@ -1,0 +1,105 @@
+//! Tables as types: a spec with the types of its keys and values, and the reads that go with them.
+//!
+//! A row that does not decode is an error with table and key, never skipped.
+
+use crate::{
+    engine::{Bounds, Order, Snapshot, TableSpec, prefix_end},
+    error::Error,
+    key::{Key, PrefixOf},
+    value::Value,
+};
+
+/// A table whose rows have types.
+pub trait Table: 'static {
+    /// Its declaration.
+    const SPEC: &'static TableSpec;
+    /// What rows are found by.
+    type Key: Key;
+    /// What rows hold.
+    type Value: Value;
+}
+
+/// Key and value of a row.
+pub type RowOf<T> = (<T as Table>::Key, <T as Table>::Value);
+
+/// The value of `key`.
+pub fn read<T: Table>(snapshot: &dyn Snapshot, key: &T::Key) -> Result<Option<T::Value>, Error> {
+    let key = key.to_bytes();
+    let Some(value) = snapshot.get(T::SPEC, &key)? else { return Ok(None) };
+    decode_value::<T>(&key, &value).map(Some)
+}
+
+/// The values of `keys`, in their order.
+pub fn read_many<T: Table>(snapshot: &dyn Snapshot, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, Error> {
+    let keys: Vec<_> = keys.iter().map(Key::to_bytes).collect();
+    let values = snapshot.multi_get(T::SPEC, &keys)?;
+    let decode = |(key, value): (&Vec<u8>, Option<Vec<u8>>)| {
+        value.map(|value| decode_value::<T>(key, &value)).transpose()
+    };
+    keys.iter().zip(values).map(decode).collect()
+}
+
+/// The first `limit` rows under `prefix`, in `order`.
+pub fn rows<T: Table>(
+    snapshot: &dyn Snapshot,
+    prefix: &impl PrefixOf<T::Key>,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<RowOf<T>>, Error> {
+    let start = prefix.prefix();
+    let end = prefix_end(&start);
+    scan::<T>(snapshot, Bounds { start: &start, end: end.as_deref() }, order, limit)
+}
+
+/// The first `limit` rows under `prefix` that come, in `order`, after the key `after`, whether or not that
+/// one still exists. A key outside the prefix leaves all of its rows or none.
+pub fn rows_after<T: Table>(
+    snapshot: &dyn Snapshot,
+    prefix: &impl PrefixOf<T::Key>,
+    after: &T::Key,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<RowOf<T>>, Error> {
+    let mut start = prefix.prefix();
+    let mut end = prefix_end(&start);
+    let mut after = after.to_bytes();
+    match order {
+        Order::Asc => {
+            after.push(0); // The smallest key beyond it.
+            start = start.max(after);
+        }
+        Order::Desc => {
+            end = Some(match end {
+                Some(end) => end.min(after),
+                None => after,
+            });
+        }
+    }
+    scan::<T>(snapshot, Bounds { start: &start, end: end.as_deref() }, order, limit)
+}
+
+fn scan<T: Table>(
+    snapshot: &dyn Snapshot,
+    bounds: Bounds<'_>,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<RowOf<T>>, Error> {
+    let rows = snapshot.scan(T::SPEC, bounds, order, limit)?;
+    rows.iter().map(|(key, value)| decode_row::<T>(key, value)).collect()
+}
+
+/// A row as stored, with its types.
+pub fn decode_row<T: Table>(key: &[u8], value: &[u8]) -> Result<RowOf<T>, Error> {
+    let decoded = T::Key::from_bytes(key).ok_or_else(|| corrupt(T::SPEC, key, "the key does not decode"))?;
+    Ok((decoded, decode_value::<T>(key, value)?))
+}
+
+pub(crate) fn decode_value<T: Table>(key: &[u8], value: &[u8]) -> Result<T::Value, Error> {
+    T::Value::decode(value).ok_or_else(|| corrupt(T::SPEC, key, "the value does not decode"))
+}
+
+/// A row that is not what `table` promises; `reason` says in what way. For values that decode but make no
+/// sense to the caller.
+pub fn corrupt(table: &'static TableSpec, key: &[u8], reason: &'static str) -> Error {
+    Error::Corrupt { table: table.name, key: key.to_vec(), reason }
+}

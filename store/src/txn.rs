@@ -1,0 +1,282 @@
+//! One lane's work between two commits: reads that see its own writes, and pushes onto lists.
+//!
+//! What must hold: the batch depends only on the snapshot and the calls made, so that applying the same
+//! blocks to the same state gives the same bytes; and a transaction that comes to nothing (dropped, or its
+//! commit failed) leaves nothing behind that a later one could read.
+//!
+//! A [`Txn`] is used like this: `new`, reads and writes, `finish`, then commit the batch, then
+//! [`Counts::absorb`].
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    num::NonZeroUsize,
+};
+
+use lru::LruCache;
+use rustc_hash::FxSeededState;
+
+use crate::{
+    batch::Batch,
+    engine::{Snapshot, TableSpec},
+    error::Error,
+    key::Key,
+    list::{COUNT, List, stored_len},
+    table::{Table, corrupt, decode_value},
+    value::{Value, put_varint},
+};
+
+/// Lengths of the lists that a lane pushed to of late: spares a read for each push.
+///
+/// Holds committed lengths only. Belongs to the one lane that writes these lists.
+pub struct Counts {
+    lengths: LruCache<Box<[u8]>, u64, FxSeededState>,
+}
+
+impl Counts {
+    /// Room for the lengths of `capacity` lists (at least one). Each takes about 130 bytes.
+    pub fn new(capacity: usize) -> Self {
+        let capacity = NonZeroUsize::new(capacity).unwrap_or(NonZeroUsize::MIN);
+        Self { lengths: LruCache::with_hasher(capacity, random_hasher()) }
+    }
+
+    /// Takes over the lengths of a transaction whose batch has been committed.
+    pub fn absorb(&mut self, pending: Pending) {
+        for (count_key, len) in pending.lengths {
+            self.lengths.put(count_key, len);
+        }
+    }
+}
+
+impl std::fmt::Debug for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Counts")
+            .field("lists", &self.lengths.len())
+            .field("room", &self.lengths.cap())
+            .finish()
+    }
+}
+
+/// Lengths that hold once the batch they came with is committed. Dropping it instead is safe, and makes the
+/// next pushes to these lists read their length.
+#[derive(Debug)]
+#[must_use = "give it to `Counts::absorb` once the batch is committed"]
+pub struct Pending {
+    lengths: Vec<(Box<[u8]>, u64)>,
+}
+
+/// Reads and writes on top of a snapshot, until [`Txn::finish`] turns the writes into a batch.
+pub struct Txn<'a> {
+    snapshot: &'a dyn Snapshot,
+    counts: &'a mut Counts,
+    /// Rows that may be read again, by table.
+    written: Vec<(&'static TableSpec, Rows)>,
+    /// What was pushed, by the key of the list's length.
+    tails: FxMap<Box<[u8]>, Tail>,
+    batch: Batch,
+    /// Bytes of `written` and `tails`.
+    bytes: usize,
+    /// The key of the length of the list in hand, kept for its allocation.
+    count_key: Vec<u8>,
+}
+
+type FxMap<K, V> = HashMap<K, V, FxSeededState>;
+
+/// New values by key; `None` deletes.
+type Rows = FxMap<Vec<u8>, Option<Vec<u8>>>;
+
+/// The new end of a list.
+struct Tail {
+    spec: &'static TableSpec,
+    /// Length before this transaction.
+    base: u64,
+    values: Vec<u64>,
+}
+
+impl<'a> Txn<'a> {
+    /// A transaction on top of `snapshot`, which must not be older than the last commit that `counts`
+    /// absorbed.
+    pub fn new(snapshot: &'a dyn Snapshot, counts: &'a mut Counts) -> Self {
+        Self {
+            snapshot,
+            counts,
+            written: Vec::new(),
+            tails: HashMap::with_hasher(random_hasher()),
+            batch: Batch::new(),
+            bytes: 0,
+            count_key: Vec::new(),
+        }
+    }
+
+    /// The value of `key` as this transaction has left it.
+    pub fn get<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
+        let key = key.to_bytes();
+        let stored = match self.own::<T>(&key) {
+            Some(own) => return own.as_ref().map(|value| decode_value::<T>(&key, value)).transpose(),
+            None => self.snapshot.get(T::SPEC, &key)?,
+        };
+        stored.map(|value| decode_value::<T>(&key, &value)).transpose()
+    }
+
+    /// The values of `keys`, in their order, with one visit to the store for those not written here.
+    pub fn get_many<T: Table>(&self, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, Error> {
+        let keys: Vec<_> = keys.iter().map(Key::to_bytes).collect();
+        let unwritten: Vec<_> = keys.iter().filter(|key| self.own::<T>(key).is_none()).cloned().collect();
+        let mut stored = self.snapshot.multi_get(T::SPEC, &unwritten)?.into_iter();
+        let value = |key: &Vec<u8>| match self.own::<T>(key) {
+            Some(own) => own.as_ref().map(|value| decode_value::<T>(key, value)).transpose(),
+            None => stored.next().flatten().map(|value| decode_value::<T>(key, &value)).transpose(),
+        };
+        keys.iter().map(value).collect()
+    }
+
+    fn own<T: Table>(&self, key: &[u8]) -> Option<&Option<Vec<u8>>> {
+        let (_, rows) = self.written.iter().find(|(spec, _)| spec.tag == T::SPEC.tag)?;
+        rows.get(key)
+    }
+
+    /// Sets the value of `key`.
+    pub fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        let mut bytes = Vec::new();
+        value.encode(&mut bytes);
+        self.write::<T>(key, Some(bytes));
+    }
+
+    /// Removes the row of `key`, if there is one.
+    pub fn delete<T: Table>(&mut self, key: &T::Key) {
+        self.write::<T>(key, None);
+    }
+
+    fn write<T: Table>(&mut self, key: &T::Key, value: Option<Vec<u8>>) {
+        let key = key.to_bytes();
+        self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+        let found = self.written.iter().position(|(spec, _)| spec.tag == T::SPEC.tag);
+        let at = found.unwrap_or_else(|| {
+            self.written.push((T::SPEC, HashMap::with_hasher(random_hasher())));
+            self.written.len() - 1
+        });
+        self.written[at].1.insert(key, value);
+    }
+
+    /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and
+    /// a [`Txn::put`] or [`Txn::delete`] of the same key wins whichever came first.
+    pub fn append<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        self.batch.put_with(T::SPEC, |out| key.put(out), |out| value.encode(out));
+    }
+
+    /// Adds `value` to the end of `owner`'s list and returns its ordinal.
+    ///
+    /// Values of a list strictly increase. Within a transaction this is checked; between transactions it
+    /// rests on sequences that only grow.
+    pub fn push<L: List>(&mut self, owner: &L::Owner, value: u64) -> Result<u64, Error> {
+        self.set_count_key::<L>(owner);
+        self.bytes += self.count_key.len() + ENTRY_BYTES;
+        if let Some(tail) = self.tails.get_mut(self.count_key.as_slice()) {
+            return tail.push(&self.count_key, value);
+        }
+        let base = self.committed_len()?;
+        let mut tail = Tail { spec: L::SPEC, base, values: Vec::new() };
+        let ordinal = tail.push(&self.count_key, value)?;
+        self.tails.insert(self.count_key.as_slice().into(), tail);
+        Ok(ordinal)
+    }
+
+    /// The length of `owner`'s list, with what was pushed here.
+    pub fn len<L: List>(&mut self, owner: &L::Owner) -> Result<u64, Error> {
+        self.set_count_key::<L>(owner);
+        match self.tails.get(self.count_key.as_slice()) {
+            Some(tail) => tail.next_ordinal(&self.count_key),
+            None => self.committed_len(),
+        }
+    }
+
+    fn set_count_key<L: List>(&mut self, owner: &L::Owner) {
+        self.count_key.clear();
+        self.count_key.push(L::SPEC.tag);
+        owner.put(&mut self.count_key);
+    }
+
+    fn committed_len(&self) -> Result<u64, Error> {
+        match self.counts.lengths.peek(self.count_key.as_slice()) {
+            Some(&len) => Ok(len),
+            None => stored_len(self.snapshot, &self.count_key),
+        }
+    }
+
+    /// About how many bytes the batch would have now: never less than its keys and values.
+    pub fn bytes(&self) -> usize {
+        self.bytes + self.batch.bytes()
+    }
+
+    /// The writes, and the lengths that hold once they are committed.
+    pub fn finish(mut self) -> (Batch, Pending) {
+        for (spec, rows) in self.written {
+            for (key, value) in rows {
+                match value {
+                    Some(value) => self.batch.put(spec, key, value),
+                    None => self.batch.delete(spec, key),
+                }
+            }
+        }
+        let mut tails: Vec<_> = self.tails.into_iter().collect();
+        // By list and owner: the rows below come out sorted, which the batch's own sort is quick with.
+        tails.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let mut lengths = Vec::with_capacity(tails.len());
+        for (count_key, tail) in tails {
+            let len = tail.write(&count_key, &mut self.batch);
+            // Until the commit is known to have succeeded, neither length can be relied on.
+            self.counts.lengths.pop(&count_key);
+            lengths.push((count_key, len));
+        }
+        (self.batch, Pending { lengths })
+    }
+}
+
+/// An ordinal, the largest value, and this entry's part of the length's row.
+const ENTRY_BYTES: usize = 8 + 10 + 10;
+
+impl Tail {
+    fn push(&mut self, count_key: &[u8], value: u64) -> Result<u64, Error> {
+        let ordinal = self.next_ordinal(count_key)?;
+        match self.values.last() {
+            Some(&last) if last >= value => {
+                let (table, owner) = (self.spec.name, count_key[1..].to_vec());
+                Err(Error::NotIncreasing { table, owner, last, value })
+            }
+            _ => {
+                self.values.push(value);
+                Ok(ordinal)
+            }
+        }
+    }
+
+    fn next_ordinal(&self, count_key: &[u8]) -> Result<u64, Error> {
+        let pushed = u64::try_from(self.values.len()).ok();
+        let next = pushed.and_then(|pushed| self.base.checked_add(pushed));
+        // One more must fit: the length.
+        next.filter(|&next| next < u64::MAX)
+            .ok_or_else(|| corrupt(COUNT, count_key, "the length is out of range"))
+    }
+
+    /// Writes entries and length, and returns the length.
+    fn write(&self, count_key: &[u8], batch: &mut Batch) -> u64 {
+        let owner = &count_key[1..];
+        let mut ordinal = self.base;
+        for &value in &self.values {
+            let key = |out: &mut Vec<u8>| {
+                out.extend_from_slice(owner);
+                ordinal.put(out);
+            };
+            batch.put_with(self.spec, key, |out| put_varint(value, out));
+            ordinal += 1;
+        }
+        batch.put_with(COUNT, |out| out.extend_from_slice(count_key), |out| put_varint(ordinal, out));
+        ordinal
+    }
+}
+
+/// A quick hash that an outsider who chooses the keys (addresses) cannot prepare collisions for.
+fn random_hasher() -> FxSeededState {
+    let seed = RandomState::new().hash_one(0_u8).to_ne_bytes();
+    FxSeededState::with_seed(usize::from_ne_bytes(seed))
+}

@@ -1,0 +1,145 @@
+//! Values of rows.
+//!
+//! What must hold: `decode` takes the whole value or nothing, never panics, and gives back what was encoded.
+
+/// What a row holds.
+pub trait Value: Sized {
+    /// Appends the encoding to `out`.
+    fn encode(&self, out: &mut Vec<u8>);
+
+    /// The value whose encoding is all of `bytes`.
+    fn decode(bytes: &[u8]) -> Option<Self>;
+}
+
+/// Nothing: the key says it all.
+impl Value for () {
+    fn encode(&self, _: &mut Vec<u8>) {}
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        bytes.is_empty().then_some(())
+    }
+}
+
+/// A varint: see [`put_varint`].
+impl Value for u64 {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(*self, out);
+    }
+
+    fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let value = take_varint(&mut bytes)?;
+        bytes.is_empty().then_some(value)
+    }
+}
+
+/// The bytes as they are.
+impl Value for Vec<u8> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(bytes.to_vec())
+    }
+}
+
+/// UTF-8.
+impl Value for String {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        std::str::from_utf8(bytes).map_or(None, |text| Some(text.to_owned()))
+    }
+}
+
+/// A protobuf message. (The protobuf library makes `u64` and `String` messages too, hence the wrapper.)
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Message<T>(pub T);
+
+impl<T: prost::Message + Default> Value for Message<T> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.0.encode_raw(out);
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        T::decode(bytes).map_or(None, |message| Some(Self(message)))
+    }
+}
+
+/// Appends `value` in groups of seven bits, lowest first, the top bit set on all but the last byte: 300 is
+/// `ac 02`.
+pub fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+/// Takes a varint off the front of `input`; `None` if it is cut short, longer than needed or beyond 64 bits.
+pub fn take_varint(input: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = input.split_first()?;
+        *input = rest;
+        let bits = u64::from(byte & 0x7f);
+        value |= bits << shift;
+        if byte < 0x80 {
+            let fits = bits << shift >> shift == bits;
+            let shortest = byte != 0 || shift == 0;
+            return (fits && shortest).then_some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(value: &impl Value) -> Vec<u8> {
+        let mut out = Vec::new();
+        value.encode(&mut out);
+        out
+    }
+
+    #[test]
+    fn a_varint_takes_seven_bits_a_byte() {
+        for (value, bytes) in [(0, &[0][..]), (127, &[0x7f]), (128, &[0x80, 1]), (300, &[0xac, 2])] {
+            assert_eq!(encoded(&value), bytes);
+            assert_eq!(u64::decode(bytes), Some(value));
+        }
+        let largest = encoded(&u64::MAX);
+        assert_eq!((largest.len(), u64::decode(&largest)), (10, Some(u64::MAX)));
+    }
+
+    #[test]
+    fn a_varint_that_is_cut_or_padded_or_too_large_is_refused() {
+        let too_large = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02];
+        for bytes in [&[][..], &[0x80], &[0x80, 0], &[1, 0], &too_large, &[0x80; 11]] {
+            assert_eq!(u64::decode(bytes), None, "{bytes:02x?}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_nothing_refuses_anything() {
+        assert_eq!(<() as Value>::decode(&[]), Some(()));
+        assert_eq!(<() as Value>::decode(&[0]), None);
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_refused() {
+        assert_eq!(<String as Value>::decode(b"caf\xc3\xa9"), Some("café".to_owned()));
+        assert_eq!(<String as Value>::decode(&[0xff]), None);
+    }
+
+    #[test]
+    fn a_protobuf_message_round_trips_and_damage_is_refused() {
+        let message = Message("text".to_owned()); // `String` is the message `{ string value = 1; }`.
+        assert_eq!(encoded(&message), b"\x0a\x04text");
+        assert_eq!(Message::decode(&encoded(&message)), Some(message));
+        assert_eq!(Message::<String>::decode(b"\x0a\x05text"), None);
+    }
+}
