@@ -8,6 +8,7 @@ use ingest::{Config, Ingest, Mark};
 use node::{Endpoints, Limits, Node};
 use query::{Build, EmptyCursor, Indexer};
 use replay::{Addresses, Options, Recording, ReplayNode};
+use schema::digest::TableDigest;
 use store::Store;
 use tokio::sync::watch;
 
@@ -43,7 +44,20 @@ pub fn clients(played: &ReplayNode) -> Result<Node> {
 /// Plays `recording` with `options` and indexes all of it, every lane, into `store`. No question may stay unanswered.
 pub async fn index(recording: Arc<Recording>, options: Options, store: Arc<dyn Store>) -> Result<()> {
     let config = config(&recording)?;
-    let last = recording.last();
+    index_as(config, recording, options, store).await
+}
+
+/// Like [`index`], with settings of the caller's. Without `block_every`, `up_to` is the end.
+pub async fn index_as(
+    config: Config,
+    recording: Arc<Recording>,
+    options: Options,
+    store: Arc<dyn Store>,
+) -> Result<()> {
+    let last = match (options.up_to, options.block_every) {
+        (Some(up_to), None) => up_to,
+        _ => recording.last(),
+    };
     let played = ReplayNode::start(recording, Addresses::default(), options).await?;
     let node = Arc::new(clients(&played)?);
     let ingest = Ingest::prepare(config, node, store).await?;
@@ -52,6 +66,11 @@ pub async fn index(recording: Arc<Recording>, options: Options, store: Arc<dyn S
     ensure!(missing.count == 0, "questions that are not recorded: {:?}", missing.questions);
     played.stop().await;
     Ok(())
+}
+
+/// What is in `store`, a hash for each table: equal if and only if the same was indexed.
+pub fn digest(store: &dyn Store) -> Result<Vec<TableDigest>> {
+    Ok(schema::digest::tables(&*store.snapshot()?)?)
 }
 
 /// Runs `ingest` until every lane has reached `height`, and stops it.
