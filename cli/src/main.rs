@@ -1,2 +1,88 @@
-//! The `cairn` binary.
-fn main() {}
+//! The `cairn` binary: a chain's node in, its index and a JSON interface out.
+//!
+//! | module | one job |
+//! |---|---|
+//! | `args` | the commands |
+//! | `settings` | every setting: flags, environment, file, documentation |
+//! | `run` | indexes a node's chain, and serves it |
+//! | `follow` | serves what another process indexes |
+//! | `demo`, `replay`, `record` | recorded chains: shown, played, made |
+//! | `db` | looks at a database and mends it |
+//! | `serve` | the JSON interface on a socket |
+//! | `progress`, `logging`, `output` | what the operator sees |
+//! | `interrupt`, `runtime` | how the process stops, and what it runs on |
+//!
+//! What must hold: a clean stop, also one by SIGINT or SIGTERM, exits with 0; a fault with 1; wrong usage, settings
+//! included, with 2; a second signal with 130 at once.
+
+mod args;
+mod db;
+mod demo;
+mod follow;
+mod interrupt;
+mod logging;
+mod output;
+mod progress;
+mod record;
+mod replay;
+mod run;
+mod runtime;
+mod serve;
+mod settings;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Cli, Command};
+use crate::settings::Settings;
+use crate::settings::given::{Given, Service};
+
+fn main() -> ExitCode {
+    match execute(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If standard error is gone, the exit code still tells.
+            drop(io::stderr().write_all(chain(&error).as_bytes()));
+            if error.is::<settings::Error>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn execute(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Run(given) => run::run(&settings(given)?, true),
+        Command::Ingest(given) => run::run(&settings(given)?, false),
+        Command::Query(given) => follow::query(&settings(given)?),
+        Command::Demo(args) => demo::run(args),
+        Command::Replay(args) => replay::run(args),
+        Command::Record(args) => record::run(args),
+        Command::Db(command) => db::run(command),
+        Command::Config { example: true, .. } => Ok(output::print(&settings::print::example())?),
+        Command::Config { example: false, settings } => {
+            let values = settings.merged()?;
+            Settings::new(&values)?;
+            Ok(output::print(&settings::print::effective(&values))?)
+        }
+        Command::Openapi => {
+            let document = query::document(serve::VERSION, true);
+            Ok(output::print(&format!("{document:#}\n"))?)
+        }
+    }
+}
+
+fn settings(given: Given<Service>) -> anyhow::Result<Settings> {
+    Ok(Settings::new(&given.merged()?)?)
+}
+
+/// `error: … caused by: …`, a line each. Some errors already end with the words of their cause.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = format!("error: {error}\n");
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}  caused by: {cause}\n");
+        }
+    }
+    text
+}

@@ -1,0 +1,47 @@
+# The commands of this repository.
+#
+# One profile (release) and one selection of packages (the whole workspace), everywhere: Cargo resolves features for
+# what is selected, and another selection would compile RocksDB's C++ a second time.
+
+CARGO_TARGET_DIR ?= $(HOME)/.cache/cairn/target
+export CARGO_TARGET_DIR
+
+CARGO_DENY_VERSION := 0.20.2
+# Beside the target directory, so that a cache of one keeps the other.
+TOOLS := $(CARGO_TARGET_DIR)/../tools
+
+.PHONY: demo build test check deny bench needs
+
+# Indexes a recorded chain and serves it at http://127.0.0.1:8080.
+demo: build
+	"$(CARGO_TARGET_DIR)/release/cairn" demo
+
+# The program: $(CARGO_TARGET_DIR)/release/cairn.
+build: needs
+	cargo build --release --workspace --bin cairn
+
+# Every test.
+test: needs
+	cargo test --release --workspace
+
+# What a change must pass beside the tests: format, lints, documentation, benches that compile.
+check: needs
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
+	cargo bench --workspace --no-run
+
+# Licences, sources and duplicates of dependencies. Advisories are left out: their database is fetched from the network
+# at each run, and a build must not turn red because of the day it is run on; `cargo deny check advisories` asks it.
+deny:
+	command -v cargo-deny >/dev/null || test -x "$(TOOLS)/bin/cargo-deny" || \
+	    cargo install --locked --version $(CARGO_DENY_VERSION) --root "$(TOOLS)" cargo-deny
+	PATH="$$PATH:$(TOOLS)/bin" cargo deny --workspace check licenses bans sources
+
+# Every measurement; minutes.
+bench: needs
+	cargo bench --workspace
+
+# What building RocksDB takes beside a Rust toolchain.
+needs:
+	@.ci/needs

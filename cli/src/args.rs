@@ -1,0 +1,53 @@
+//! The commands and their flags.
+
+use clap::{Parser, Subcommand};
+
+use crate::db::Db;
+use crate::demo::Demo;
+use crate::record::Record;
+use crate::replay::Replay;
+use crate::settings::given::{Given, Service};
+
+/// The widest line of help.
+const WIDTH: usize = 110;
+
+/// Indexes an Initia rollup beside its node and serves it as JSON
+#[derive(Debug, Parser)]
+#[command(name = "cairn", version = version(), max_term_width = WIDTH, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Indexes a node's chain and serves it, in one process
+    Run(Given<Service>),
+    /// Indexes a node's chain
+    Ingest(Given<Service>),
+    /// Serves a database that `run` or `ingest` writes, while they do
+    Query(Given<Service>),
+    /// Indexes and serves a recorded chain: needs no node and no network
+    Demo(Demo),
+    /// Plays a node from a recording
+    Replay(Replay),
+    /// Makes a recording of a node
+    Record(Record),
+    /// Looks at a database and mends it
+    #[command(subcommand)]
+    Db(Db),
+    /// Prints the effective settings as TOML, without passwords
+    Config {
+        /// Prints a configuration file with every setting explained instead
+        #[arg(long)]
+        example: bool,
+        #[command(flatten)]
+        settings: Given<Service>,
+    },
+    /// Prints the interface as a Swagger 2.0 document
+    Openapi,
+}
+
+fn version() -> &'static str {
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("CAIRN_BUILD_COMMIT"), ")")
+}

@@ -1,0 +1,103 @@
+//! `cairn query`: serves a database that another process writes.
+//!
+//! What must hold: nothing is written to the database's directory; what is served is at most [`CATCH_UP_EVERY`], and the
+//! time it takes, older than what the other process has committed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use store::{RocksOptions, RocksStore};
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use crate::serve::Serving;
+use crate::settings::Settings;
+use crate::{interrupt, logging, runtime};
+
+/// How far behind the writer readers may be.
+const CATCH_UP_EVERY: Duration = Duration::from_millis(50);
+
+/// How often a database that is not there yet is looked for, and how often that is logged.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// Runs until it is asked to stop, or until the database cannot be followed any more.
+pub(crate) fn query(settings: &Settings) -> anyhow::Result<()> {
+    let data = settings.data()?;
+    let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };
+    logging::start(&settings.log)?;
+    let own = own_dir()?;
+    runtime::block_on(async {
+        let stop = interrupt::watch()?;
+        let Some(store) = await_database(data, own.path(), options, &stop).await? else { return Ok(()) };
+        let store = Arc::new(store);
+        check_chain(settings, &store)?;
+        let serving = Serving::start(settings, Arc::clone(&store) as _)?;
+        let outcome = keep_up(store, &stop).await;
+        serving.stop().await;
+        outcome
+    })
+}
+
+/// A directory for what a follower writes: its own log.
+pub(crate) fn own_dir() -> anyhow::Result<TempDir> {
+    tempfile::Builder::new().prefix("cairn-follower-").tempdir().context("making a temporary directory")
+}
+
+/// The database, as soon as there is one that is of some chain; `None` if the process is to stop before.
+async fn await_database(
+    data: &Path,
+    own: &Path,
+    options: RocksOptions,
+    stop: &watch::Receiver<bool>,
+) -> anyhow::Result<Option<RocksStore>> {
+    let mut logged: Option<Instant> = None;
+    loop {
+        let reason = match RocksStore::follow(data, own, schema::TABLES, options) {
+            Ok(store) if schema::open::identity(&store)?.is_some() => return Ok(Some(store)),
+            Ok(_) => "the process that writes it has not reached its node yet".to_owned(),
+            Err(error @ (store::Error::NotADatabase { .. } | store::Error::MissingTables { .. })) => {
+                error.to_string()
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
+            logged = Some(Instant::now());
+            tracing::warn!(data = %data.display(), reason, "waiting for the database");
+        }
+        tokio::select! {
+            () = sleep(LOOK_EVERY) => {}
+            () = interrupt::stopped(stop) => return Ok(None),
+        }
+    }
+}
+
+/// Refuses a database of another chain than the one that was named, if one was.
+fn check_chain(settings: &Settings, store: &RocksStore) -> anyhow::Result<()> {
+    let found = schema::open::existing(store)?.chain_id;
+    match &settings.chain_id {
+        Some(wanted) if *wanted != found => {
+            anyhow::bail!(
+                "the database is of chain `{found}`, not `{wanted}`: name another data directory or chain"
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn keep_up(store: Arc<RocksStore>, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
+    loop {
+        tokio::select! {
+            () = sleep(CATCH_UP_EVERY) => {}
+            () = interrupt::stopped(stop) => return Ok(()),
+        }
+        let store = Arc::clone(&store);
+        // It waits for requests in flight, which is no work for this thread.
+        tokio::task::spawn_blocking(move || store.catch_up())
+            .await?
+            .context("the database cannot be followed any more; start again to follow it anew")?;
+    }
+}

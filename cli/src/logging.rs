@@ -1,0 +1,63 @@
+//! Logs: to standard error, past the progress bar if there is one.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use anyhow::Context as _;
+use indicatif::MultiProgress;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::settings::{Log, LogFormat};
+
+/// Standard error, shared by the log and the progress bar so that neither tears the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Screen {
+    bars: MultiProgress,
+    drawn: bool,
+}
+
+impl Screen {
+    /// Whether a person looks at it, so that a bar makes sense.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.drawn
+    }
+
+    pub(crate) fn bars(&self) -> &MultiProgress {
+        &self.bars
+    }
+}
+
+/// Starts the log. To be called once.
+pub(crate) fn start(log: &Log) -> anyhow::Result<Screen> {
+    let terminal = io::stderr().is_terminal();
+    let screen = Screen { bars: MultiProgress::new(), drawn: terminal && log.format == LogFormat::Text };
+    let filter = EnvFilter::try_new(&log.filter).context("log filter")?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(screen.clone());
+    let started = match log.format {
+        LogFormat::Text => builder.with_ansi(terminal).with_target(false).try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    };
+    started.map_err(|error| anyhow::anyhow!("the log cannot be started: {error}"))?;
+    Ok(screen)
+}
+
+impl<'a> MakeWriter<'a> for Screen {
+    type Writer = Past<'a>;
+
+    fn make_writer(&'a self) -> Past<'a> {
+        Past(self)
+    }
+}
+
+/// Writes above the bar.
+pub(crate) struct Past<'a>(&'a Screen);
+
+impl Write for Past<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.0.drawn { self.0.bars.suspend(|| io::stderr().write(line)) } else { io::stderr().write(line) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}

@@ -1,0 +1,12 @@
+//! Standard output: what a command was asked for. Everything else goes to the log.
+
+use std::io::{self, Write as _};
+
+/// Prints `text`. A reader that has gone, as in `cairn openapi | head`, is no error.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
+    }
+}

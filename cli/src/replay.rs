@@ -1,0 +1,82 @@
+//! `cairn replay`: a node played from a recording, on three ports.
+
+use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ::replay::{Addresses, Fault, Options, Recording, ReplayNode};
+
+use crate::settings::Settings;
+use crate::settings::given::{Given, Log};
+use crate::settings::units::Span;
+use crate::{interrupt, logging, output, runtime};
+
+/// Flags of `cairn replay`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Replay {
+    /// Directory of the recording
+    dir: PathBuf,
+    /// Where the CometBFT RPC listens; port 0 takes a free one, here and below
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:26657")]
+    comet: SocketAddr,
+    /// Where the Cosmos REST listens
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1317")]
+    rest: SocketAddr,
+    /// Where the EVM JSON-RPC listens
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8545")]
+    json_rpc: SocketAddr,
+    /// Height that is shown at first; those above it are held back
+    #[arg(long, value_name = "HEIGHT")]
+    up_to: Option<u64>,
+    /// Shows one height more each time, as in 500ms, from --up-to or the first one on
+    #[arg(long, value_name = "TIME")]
+    block_every: Option<Span>,
+    /// What goes wrong, as in delay=50ms@0.1 or json-rpc:500@0.2; may be repeated
+    #[arg(long, value_name = "FAULT")]
+    fault: Vec<Fault>,
+    /// Which requests the faults hit; a random one is taken and printed if none is given
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    log: Given<Log>,
+}
+
+/// Plays until it is asked to stop.
+pub(crate) fn run(args: Replay) -> anyhow::Result<()> {
+    let settings = Settings::new(&args.log.merged()?)?;
+    logging::start(&settings.log)?;
+    let at = Addresses { comet: args.comet, rest: args.rest, json_rpc: args.json_rpc };
+    let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(()));
+    let block_every = args.block_every.map(|Span(time)| time);
+    let options = Options { up_to: args.up_to, block_every, faults: args.fault, seed };
+    let recording = Arc::new(Recording::open(&args.dir)?);
+    runtime::block_on(async {
+        let stop = interrupt::watch()?;
+        let node = ReplayNode::start(recording, at, options).await?;
+        output::print(&announcement(&node, seed)?)?;
+        interrupt::stopped(&stop).await;
+        let missing = node.missing();
+        node.stop().await;
+        if missing.count > 0 {
+            tracing::warn!(count = missing.count, questions = ?missing.questions, "questions that the recording has no answer to");
+        }
+        Ok(())
+    })
+}
+
+fn announcement(node: &ReplayNode, seed: u64) -> Result<String, std::fmt::Error> {
+    let recording = node.recording();
+    let about = recording.summary();
+    let mut text = String::new();
+    writeln!(text, "{}: chain {}, vm {}", about.name, about.chain_id, about.vm)?;
+    writeln!(text, "heights   {} to {}, showing {}", recording.first(), recording.last(), node.shown())?;
+    writeln!(text, "comet     {}", node.comet_url())?;
+    writeln!(text, "rest      {}", node.rest_url())?;
+    if recording.is_evm() {
+        writeln!(text, "json-rpc  {}", node.json_rpc_url())?;
+    }
+    writeln!(text, "seed      {seed}")?;
+    Ok(text)
+}

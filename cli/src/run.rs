@@ -1,0 +1,77 @@
+//! `cairn run` and `cairn ingest`: follows the node, and serves what it has if it is to.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use ingest::Ingest;
+use node::{Limits, Node};
+use store::{RocksOptions, RocksStore};
+use tokio::sync::watch;
+
+use crate::logging::{self, Screen};
+use crate::serve::Serving;
+use crate::settings::Settings;
+use crate::{interrupt, progress, runtime};
+
+/// Runs until it is asked to stop, or until the ingest cannot go on.
+pub(crate) fn run(settings: &Settings, serves: bool) -> anyhow::Result<()> {
+    let screen = logging::start(&settings.log)?;
+    runtime::block_on(async {
+        let stop = interrupt::watch()?;
+        index(settings, serves, &screen, &stop, |_| Ok(())).await
+    })
+}
+
+/// Indexes, and serves from the moment that the database is of the chain. `arrived` is called once, when the index
+/// first has all that the chain has.
+pub(crate) async fn index(
+    settings: &Settings,
+    serves: bool,
+    screen: &Screen,
+    stop: &watch::Receiver<bool>,
+    arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let (config, endpoints) = (settings.ingest()?, settings.endpoints()?);
+    let node = Arc::new(Node::new(endpoints, Limits::default())?);
+    let store = Arc::new(open(settings)?);
+    let ingest = tokio::select! {
+        ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
+        () = interrupt::stopped(stop) => return Ok(()),
+    };
+    let serving = serves.then(|| Serving::start(settings, store)).transpose()?;
+    let outcome = tokio::select! {
+        outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
+        outcome = watch_over(&ingest, screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
+    };
+    if let Some(serving) = serving {
+        serving.stop().await;
+    }
+    outcome
+}
+
+/// Reports progress for as long as it is polled; fails if `arrived` does.
+async fn watch_over(
+    ingest: &Ingest,
+    screen: &Screen,
+    serving: Option<&Serving>,
+    arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
+) -> anyhow::Result<Infallible> {
+    let (caught_up, mut has_arrived) = watch::channel(false);
+    let report = progress::report(ingest.marks(), ingest.has_calls(), screen.clone(), caught_up);
+    let announce = async {
+        // The sender lives in the report, which does not end.
+        drop(has_arrived.wait_for(|arrived| *arrived).await);
+        arrived(serving)?;
+        std::future::pending::<anyhow::Result<Infallible>>().await
+    };
+    tokio::select! {
+        never = report => match never {},
+        outcome = announce => outcome,
+    }
+}
+
+/// The database, to be written.
+fn open(settings: &Settings) -> anyhow::Result<RocksStore> {
+    let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };
+    Ok(RocksStore::open(settings.data()?, schema::TABLES, options)?)
+}

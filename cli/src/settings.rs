@@ -1,0 +1,319 @@
+//! The settings of the program: from files, environment and flags to values with types.
+//!
+//! | module | one job |
+//! |---|---|
+//! | [`keys`] | the list of all settings; everything else is derived from it |
+//! | [`given`] | flags and environment variables |
+//! | `file` | the configuration file |
+//! | [`value`] | a value as written, with its place |
+//! | [`units`] | texts of times, bytes and choices |
+//! | [`print`] | `cairn config` and the example file |
+//!
+//! What must hold: file < environment < flags; every source is parsed by the same code; an error names the place.
+
+mod file;
+pub(crate) mod given;
+pub(crate) mod keys;
+pub(crate) mod print;
+pub(crate) mod units;
+pub(crate) mod value;
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use chain::Vm;
+use node::{Endpoints, Url};
+use query::EmptyCursor;
+use tracing_subscriber::EnvFilter;
+use web::cors::Cors;
+
+use self::keys::Key;
+use self::units::{BadText, ByteSize, Span, choice};
+use self::value::Origin;
+pub(crate) use self::value::{Error, Value};
+
+/// Values by the name of their setting.
+pub(crate) type Values = BTreeMap<&'static str, Value>;
+
+const LOOK_AHEAD: RangeInclusive<usize> = 1..=1024;
+const POLL_MS: RangeInclusive<u128> = 10..=60_000;
+const CACHE: RangeInclusive<usize> = 8 << 20..=1 << 40;
+const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000;
+
+/// How logs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// What is logged and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Log {
+    pub(crate) filter: String,
+    pub(crate) format: LogFormat,
+}
+
+/// The effective settings. What has no default may be absent.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) listen: SocketAddr,
+    pub(crate) chain_id: Option<String>,
+    pub(crate) vm: Option<Vm>,
+    pub(crate) comet: Vec<Url>,
+    pub(crate) rest: Vec<Url>,
+    pub(crate) json_rpc: Vec<Url>,
+    pub(crate) grpc: Vec<Url>,
+    pub(crate) prefix: Option<String>,
+    pub(crate) start_height: Option<u64>,
+    pub(crate) internal_txs: bool,
+    pub(crate) look_ahead: usize,
+    pub(crate) poll: Duration,
+    pub(crate) cache: usize,
+    pub(crate) max_connections: usize,
+    pub(crate) cors: Cors,
+    pub(crate) log: Log,
+    pub(crate) empty_cursor: EmptyCursor,
+}
+
+impl Settings {
+    /// Parses `values`, with defaults for what is absent.
+    pub(crate) fn new(values: &Values) -> Result<Self, Error> {
+        let read = Reader(values);
+        let bytes = |bytes: &usize| units::bytes_text(u64::try_from(*bytes).unwrap_or(u64::MAX));
+        Ok(Self {
+            data: read.optional("data")?.map(|Text(text)| PathBuf::from(text)),
+            listen: read.one::<Address>("listen")?.0,
+            chain_id: read.optional("chain_id")?.map(|Text(text)| text),
+            vm: read.optional("vm")?,
+            comet: read.many("comet")?,
+            rest: read.many("rest")?,
+            json_rpc: read.many("json_rpc")?,
+            grpc: read.many("grpc")?,
+            prefix: read.optional("prefix")?.map(|Text(text)| text),
+            start_height: read.optional::<NonZeroU64>("start_height")?.map(NonZeroU64::get),
+            internal_txs: read.one("internal_txs")?,
+            look_ahead: read.bounded("look_ahead", LOOK_AHEAD, |n| *n, usize::to_string)?,
+            poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
+            cache: read.bounded("cache", CACHE, |ByteSize(bytes)| *bytes, bytes)?.0,
+            max_connections: read.bounded("max_connections", CONNECTIONS, |n| *n, usize::to_string)?,
+            cors: read.cors()?,
+            log: Log { filter: read.one::<Filter>("log")?.0, format: read.one("log_format")? },
+            empty_cursor: read.one::<Cursor>("pagination.empty_cursor")?.0,
+        })
+    }
+
+    /// The data directory.
+    pub(crate) fn data(&self) -> Result<&std::path::Path, Error> {
+        self.data.as_deref().ok_or_else(|| missing("data"))
+    }
+
+    /// What the ingest is to do.
+    pub(crate) fn ingest(&self) -> Result<ingest::Config, Error> {
+        Ok(ingest::Config {
+            chain_id: self.chain_id.clone().ok_or_else(|| missing("chain_id"))?,
+            vm: self.vm.ok_or_else(|| missing("vm"))?,
+            prefix: self.prefix.clone(),
+            start_height: self.start_height,
+            internal_txs: self.internal_txs,
+            look_ahead: self.look_ahead,
+            poll: self.poll,
+        })
+    }
+
+    /// The node's services, with those that the chain cannot be indexed without.
+    pub(crate) fn endpoints(&self) -> Result<Endpoints, Error> {
+        if self.comet.is_empty() {
+            return Err(missing("comet"));
+        }
+        if self.json_rpc.is_empty() && self.vm == Some(Vm::Evm) {
+            return Err(missing("json_rpc"));
+        }
+        Ok(Endpoints {
+            comet: self.comet.clone(),
+            rest: self.rest.clone(),
+            json_rpc: self.json_rpc.clone(),
+            grpc: self.grpc.clone(),
+        })
+    }
+}
+
+/// Reads the settings of `values` by name.
+struct Reader<'a>(&'a Values);
+
+impl Reader<'_> {
+    /// The value of the setting `name`, or its default.
+    fn value(&self, name: &str) -> Option<(&'static Key, Value)> {
+        let key = keys::known(name);
+        let default = || Some(Value::split(key, [key.default?.to_owned()], Origin::Default));
+        Some((key, self.0.get(key.name).cloned().or_else(default)?))
+    }
+
+    fn optional<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, Error> {
+        self.value(name).map(|(key, value)| value.parse(key)).transpose()
+    }
+
+    /// A setting that has a default.
+    fn one<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, Error> {
+        self.optional(name)?.ok_or_else(|| missing(name))
+    }
+
+    fn many<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Vec<T>, Error> {
+        self.value(name).map_or_else(|| Ok(Vec::new()), |(key, value)| value.parse_all(key))
+    }
+
+    /// A setting that has a default and bounds; `measure` is what the bounds are about.
+    fn bounded<T: FromStr<Err: Display>, M: PartialOrd>(
+        &self,
+        name: &str,
+        allowed: RangeInclusive<M>,
+        measure: impl Fn(&T) -> M,
+        shown: impl Fn(&M) -> String,
+    ) -> Result<T, Error> {
+        let parsed: T = self.one(name)?;
+        if allowed.contains(&measure(&parsed)) {
+            return Ok(parsed);
+        }
+        let (low, high) = (shown(allowed.start()), shown(allowed.end()));
+        let bad = |(key, value): (&'static Key, Value)| {
+            let reason = format!("`{}` is not from {low} to {high}", value.texts.join(","));
+            value.bad(key, reason)
+        };
+        Err(self.value(name).map_or_else(|| missing(name), bad))
+    }
+
+    fn cors(&self) -> Result<Cors, Error> {
+        let Some((key, value)) = self.value("cors") else { return Ok(Cors::any()) };
+        let origins = if value.texts == ["none"] { &[] } else { value.texts.as_slice() };
+        Cors::origins(origins).map_err(|error| value.bad(key, format!("{error}, or `none`")))
+    }
+}
+
+fn missing(name: &str) -> Error {
+    let key = keys::known(name);
+    Error::Missing { name: key.name, flag: key.flag, env: key.env }
+}
+
+/// A text that is not empty.
+struct Text(String);
+
+impl FromStr for Text {
+    type Err = BadText;
+
+    fn from_str(text: &str) -> Result<Self, BadText> {
+        if text.is_empty() { Err(BadText::new(text, "a text")) } else { Ok(Self(text.to_owned())) }
+    }
+}
+
+/// Where to listen.
+struct Address(SocketAddr);
+
+impl FromStr for Address {
+    type Err = BadText;
+
+    fn from_str(text: &str) -> Result<Self, BadText> {
+        let wanted = "an IP address and a port, such as 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080";
+        text.parse().map(Self).map_err(|_| BadText::new(text, wanted))
+    }
+}
+
+/// A filter of logs, checked and kept as text: the filter itself cannot be cloned.
+struct Filter(String);
+
+impl FromStr for Filter {
+    type Err = BadText;
+
+    fn from_str(text: &str) -> Result<Self, BadText> {
+        match EnvFilter::try_new(text) {
+            Ok(_) => Ok(Self(text.to_owned())),
+            Err(error) => {
+                Err(BadText::new(text, format!("a log filter such as info or info,ingest=debug: {error}")))
+            }
+        }
+    }
+}
+
+impl FromStr for LogFormat {
+    type Err = BadText;
+
+    fn from_str(text: &str) -> Result<Self, BadText> {
+        choice(text, &[("text", Self::Text), ("json", Self::Json)])
+    }
+}
+
+struct Cursor(EmptyCursor);
+
+impl FromStr for Cursor {
+    type Err = BadText;
+
+    fn from_str(text: &str) -> Result<Self, BadText> {
+        choice(text, &[("null", EmptyCursor::Null), ("string", EmptyCursor::String)]).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(name: &str, text: &str) -> String {
+        let key = keys::known(name);
+        let value = Value::split(key, [text.to_owned()], Origin::Flag);
+        Settings::new(&Values::from([(key.name, value)])).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn defaults_and_examples_are_values_that_are_accepted() {
+        let defaults = Settings::new(&Values::new()).unwrap();
+        assert_eq!(defaults.look_ahead, ingest::config::LOOK_AHEAD);
+        assert_eq!(defaults.max_connections, web::limits::Limits::default().connections);
+        assert_eq!(defaults.cache, store::RocksOptions::default().cache_bytes);
+
+        let example = |key: &&'static Key| Value::split(key, [key.example.to_owned()], Origin::Flag);
+        let examples = keys::KEYS.iter().filter(|key| key.default.is_none());
+        let settings = Settings::new(&examples.map(|key| (key.name, example(key))).collect()).unwrap();
+        assert!(settings.ingest().is_ok() && settings.endpoints().is_ok() && settings.data().is_ok());
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_is_refused_with_the_bounds() {
+        assert_eq!(refused("look_ahead", "0"), "--look-ahead: `0` is not from 1 to 1024");
+        assert_eq!(refused("poll", "2m"), "--poll: `2m` is not from 10ms to 60000ms");
+        assert_eq!(refused("cache", "1MiB"), "--cache: `1MiB` is not from 8.0 MiB to 1.0 TiB");
+        assert!(refused("max_connections", "-1").starts_with("--max-connections: "));
+    }
+
+    #[test]
+    fn what_does_not_parse_is_refused_with_what_is_allowed() {
+        assert!(refused("listen", "localhost").contains("127.0.0.1:8080"));
+        assert!(refused("vm", "EVM").contains("evm, move, wasm or none"));
+        assert!(refused("log_format", "xml").ends_with("`xml` is not one of text, json"));
+        assert!(refused("log", "ingest=loud").contains("info,ingest=debug"));
+        assert!(refused("cors", "app.example").ends_with("or `none`"));
+        assert!(refused("pagination.empty_cursor", "").ends_with("is not one of null, string"));
+        assert!(refused("chain_id", "").starts_with("--chain-id: "));
+        assert!(refused("start_height", "0").starts_with("--start-height: "));
+    }
+
+    #[test]
+    fn a_password_in_a_refused_address_is_not_shown() {
+        let message = refused("comet", "ftp://me:hunter2@node/hunter2");
+        assert_eq!(message, "--comet: node address `ftp://node`: must begin with http:// or https://");
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_all_its_spellings() {
+        let settings = Settings::new(&Values::new()).unwrap();
+        let message = settings.ingest().unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "`chain_id` is not set: give --chain-id, CAIRN_CHAIN_ID or `chain_id` in the file"
+        );
+    }
+}

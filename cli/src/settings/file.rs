@@ -1,0 +1,149 @@
+//! The configuration file: TOML with the settings' names.
+//!
+//! What must hold: a key that is no setting is refused with file, line and the nearest one that is; a value of any TOML
+//! type becomes the text that a flag would have, so that both are parsed by the same code.
+
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::Values;
+use super::keys::{self, KEYS};
+use super::value::{Error, Origin, Value};
+
+/// The settings of the file at `path`.
+pub(crate) fn read(path: &Path) -> Result<Values, Error> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::File { path: path.to_owned(), reason: error.to_string() })?;
+    parse(path, &text)
+}
+
+fn parse(path: &Path, text: &str) -> Result<Values, Error> {
+    let bad = |error: toml::de::Error| Error::File { path: path.to_owned(), reason: error.to_string() };
+    let document = DeTable::parse(text).map_err(bad)?;
+    let mut reader = Reader { path, text, values: Values::new() };
+    reader.table("", document.get_ref())?;
+    Ok(reader.values)
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    values: Values,
+}
+
+impl Reader<'_> {
+    fn table(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), Error> {
+        for (key, value) in table.iter() {
+            let name = format!("{section}{}", key.get_ref());
+            let line = self.line(key.span().start);
+            if let DeValue::Table(inner) = value.get_ref()
+                && section.is_empty()
+                && KEYS.iter().any(|key| key.name.starts_with(&format!("{name}.")))
+            {
+                self.table(&format!("{name}."), inner)?;
+                continue;
+            }
+            let Some(key) = keys::find(&name) else { return Err(self.unknown(&name, line)) };
+            let origin = Origin::File { path: self.path.to_owned(), line };
+            let value = match value.get_ref() {
+                // Each is one value: a comma in it is a comma.
+                DeValue::Array(items) if key.many => {
+                    let texts = items.iter().map(scalar).collect::<Option<_>>();
+                    Value { texts: texts.ok_or_else(|| self.shape(&name, line))?, origin }
+                }
+                _ => Value::split(key, [scalar(value).ok_or_else(|| self.shape(&name, line))?], origin),
+            };
+            self.values.insert(key.name, value);
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, name: &str, line: usize) -> Error {
+        let similarity = |known: &str| strsim::jaro_winkler(&name.replace('-', "_"), known);
+        let nearest = KEYS.iter().max_by(|a, b| similarity(a.name).total_cmp(&similarity(b.name)));
+        let hint =
+            nearest.map_or_else(String::new, |key| format!("; the nearest known one is `{}`", key.name));
+        self.bad(name, line, &format!("there is no such setting{hint}"))
+    }
+
+    fn shape(&self, name: &str, line: usize) -> Error {
+        let many = keys::find(name).is_some_and(|key| key.many);
+        let wanted = if many { "a text or an array of texts" } else { "a text, a number or true or false" };
+        self.bad(name, line, &format!("the value must be {wanted}"))
+    }
+
+    fn bad(&self, name: &str, line: usize, reason: &str) -> Error {
+        Error::Bad {
+            place: format!("{} line {line}: `{name}`", self.path.display()),
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        1 + self.text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
+    }
+}
+
+/// The text that a flag would have.
+fn scalar(value: &Spanned<DeValue<'_>>) -> Option<String> {
+    match value.get_ref() {
+        DeValue::String(text) => Some(text.clone().into_owned()),
+        DeValue::Integer(number) => Some(integer(number)),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        DeValue::Boolean(value) => Some(value.to_string()),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    }
+}
+
+/// In decimal, whatever its base in the file; one that is too large stays as it is and is refused as a value.
+fn integer(number: &DeInteger<'_>) -> String {
+    let decimal = i128::from_str_radix(number.as_str(), number.radix());
+    decimal.map_or_else(|_| number.to_string(), |number| number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str, name: &str) -> Vec<String> {
+        parse("cairn.toml".as_ref(), text).unwrap()[name].texts.clone()
+    }
+
+    fn refused(text: &str) -> String {
+        parse("cairn.toml".as_ref(), text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn values_of_every_type_become_the_text_of_a_flag() {
+        assert_eq!(texts("poll = \"2s\"", "poll"), ["2s"]);
+        assert_eq!(texts("start_height = 0x1_0", "start_height"), ["16"]);
+        assert_eq!(texts("internal_txs = false", "internal_txs"), ["false"]);
+        assert_eq!(texts("comet = \"a,b\"", "comet"), ["a", "b"]);
+        assert_eq!(texts("comet = [\"a\", \"b\"]", "comet"), ["a", "b"]);
+        assert_eq!(texts("[pagination]\nempty_cursor = \"null\"", "pagination.empty_cursor"), ["null"]);
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_its_line_and_the_nearest_known_one() {
+        assert_eq!(
+            refused("data = \"d\"\n\nchain-id = \"x\""),
+            "cairn.toml line 3: `chain-id`: there is no such setting; the nearest known one is `chain_id`"
+        );
+        assert!(refused("[pagination]\nempty_curser = \"\"").contains("line 2: `pagination.empty_curser`"));
+        assert!(refused("[pagination]\nempty_curser = \"\"").ends_with("`pagination.empty_cursor`"));
+        assert!(
+            refused("[paginations]\nempty_cursor = \"\"").starts_with("cairn.toml line 1: `paginations`")
+        );
+        assert!(refused("[pagination.empty_cursor]\nx = 1").starts_with("cairn.toml line 1: "));
+    }
+
+    #[test]
+    fn a_value_of_a_wrong_shape_is_refused() {
+        assert!(refused("data = [\"d\"]").contains("must be a text, a number or true or false"));
+        assert!(refused("comet = [[\"d\"]]").contains("must be a text or an array of texts"));
+        assert!(refused("data = ").contains("line 1"));
+        assert!(refused("data = \"a\"\ndata = \"b\"").contains("duplicate key"));
+    }
+}

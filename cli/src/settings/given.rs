@@ -1,0 +1,132 @@
+//! The settings as flags and environment variables of a command.
+
+use std::marker::PhantomData;
+use std::path::PathBuf;
+
+use clap::builder::ValueParser;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use super::keys::{KEYS, Key, Scope};
+use super::value::{Origin, Value};
+use super::{Values, file};
+
+const CONFIG: &str = "config";
+
+/// The settings that a command has.
+pub(crate) trait Group {
+    /// Theirs.
+    const SCOPES: &'static [Scope];
+}
+
+/// Of commands that run for a while.
+#[derive(Clone, Debug)]
+pub(crate) struct Log;
+
+/// Of commands that work on a data directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Data;
+
+/// Of commands that ask a node.
+#[derive(Clone, Debug)]
+pub(crate) struct Node;
+
+/// Of `run`, `ingest` and `query`: all.
+#[derive(Clone, Debug)]
+pub(crate) struct Service;
+
+impl Group for Log {
+    const SCOPES: &'static [Scope] = &[Scope::Log];
+}
+
+impl Group for Data {
+    const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Data];
+}
+
+impl Group for Node {
+    const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Node];
+}
+
+impl Group for Service {
+    const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Data, Scope::Node, Scope::Service];
+}
+
+/// What flags and environment give of the settings of `G`, and which file they stand on.
+#[derive(Clone, Debug)]
+pub(crate) struct Given<G> {
+    file: Option<PathBuf>,
+    values: Values,
+    group: PhantomData<G>,
+}
+
+impl<G> Given<G> {
+    /// File < environment < flags.
+    pub(crate) fn merged(self) -> Result<Values, super::Error> {
+        let mut values = self.file.as_deref().map(file::read).transpose()?.unwrap_or_default();
+        values.extend(self.values);
+        Ok(values)
+    }
+}
+
+impl<G: Group> Args for Given<G> {
+    fn augment_args(command: Command) -> Command {
+        let config = Arg::new(CONFIG)
+            .long(CONFIG)
+            .env("CAIRN_CONFIG")
+            .value_name("FILE")
+            .value_parser(ValueParser::path_buf())
+            .help("Configuration file, TOML; environment and flags come before it");
+        keys::<G>().fold(command.arg(config), |command, key| command.arg(arg(key)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<G: Group> FromArgMatches for Given<G> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut values = Values::new();
+        for key in keys::<G>() {
+            let Some(raw) = matches.get_raw(key.name) else { continue };
+            let text = |raw: &std::ffi::OsStr| {
+                raw.to_str().map(str::to_owned).ok_or_else(|| {
+                    clap::Error::raw(
+                        ErrorKind::InvalidUtf8,
+                        format!("--{}: the value is no UTF-8 text\n", key.flag),
+                    )
+                })
+            };
+            let texts = raw.map(text).collect::<Result<Vec<_>, _>>()?;
+            let origin = match matches.value_source(key.name) {
+                Some(ValueSource::EnvVariable) => Origin::Environment,
+                _ => Origin::Flag,
+            };
+            values.insert(key.name, Value::split(key, texts, origin));
+        }
+        Ok(Self { file: matches.get_one::<PathBuf>(CONFIG).cloned(), values, group: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn keys<G: Group>() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().copied().filter(|key| G::SCOPES.contains(&key.scope))
+}
+
+fn arg(key: &'static Key) -> Arg {
+    let default = key.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
+    Arg::new(key.name)
+        .long(key.flag)
+        .env(key.env)
+        // An address may hold a password.
+        .hide_env_values(true)
+        .value_name(key.value)
+        .value_parser(ValueParser::os_string())
+        .action(if key.many { ArgAction::Append } else { ArgAction::Set })
+        .help(format!("{}{default}", key.help))
+}

@@ -1,0 +1,125 @@
+//! The texts of values: times, bytes, bounded numbers, names of choices. Each refuses with the text and what is allowed.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A text that is no value of its kind.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {wanted}")]
+pub(crate) struct BadText {
+    text: String,
+    wanted: String,
+}
+
+impl BadText {
+    pub(crate) fn new(text: &str, wanted: impl Into<String>) -> Self {
+        Self { text: text.to_owned(), wanted: wanted.into() }
+    }
+}
+
+/// A length of time such as `250ms`, `2s` or `1m`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span(pub(crate) Duration);
+
+impl FromStr for Span {
+    type Err = BadText;
+
+    fn from_str(text: &str) -> Result<Self, BadText> {
+        let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (digits, unit) = text.split_at(split);
+        let millis = match unit {
+            "ms" => Some(1),
+            "s" => Some(1_000),
+            "m" => Some(60_000),
+            _ => None,
+        };
+        let parse = |per_unit| digits.parse::<u64>().ok()?.checked_mul(per_unit);
+        let millis =
+            millis.and_then(parse).ok_or_else(|| BadText::new(text, "a time such as 250ms, 2s or 1m"))?;
+        Ok(Self(Duration::from_millis(millis)))
+    }
+}
+
+/// A number of bytes such as `1048576`, `512KiB`, `256MiB` or `2GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ByteSize(pub(crate) usize);
+
+impl FromStr for ByteSize {
+    type Err = BadText;
+
+    fn from_str(text: &str) -> Result<Self, BadText> {
+        let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (digits, unit) = text.split_at(split);
+        let bytes = match unit.trim_start() {
+            "" => Some(1),
+            "KiB" => Some(1 << 10),
+            "MiB" => Some(1 << 20),
+            "GiB" => Some(1 << 30),
+            _ => None,
+        };
+        let parse = |per_unit| digits.parse::<usize>().ok()?.checked_mul(per_unit);
+        let bytes =
+            bytes.and_then(parse).ok_or_else(|| BadText::new(text, "a number of bytes, KiB, MiB or GiB"))?;
+        Ok(Self(bytes))
+    }
+}
+
+/// `bytes` for a reader: `17.3 MiB`.
+pub(crate) fn bytes_text(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1 << 10 {
+        return format!("{bytes} B");
+    }
+    // Tenths, so that no float is needed.
+    let mut tenths = u128::from(bytes) * 10 / 1024;
+    let mut unit = 0;
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+/// `text` as one of `choices`.
+pub(crate) fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, BadText> {
+    match choices.iter().find(|(name, _)| *name == text) {
+        Some((_, value)) => Ok(*value),
+        None => {
+            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+            Err(BadText::new(text, format!("one of {}", names.join(", "))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_bytes_are_read_with_their_units() {
+        assert_eq!("250ms".parse(), Ok(Span(Duration::from_millis(250))));
+        assert_eq!("2m".parse(), Ok(Span(Duration::from_mins(2))));
+        assert_eq!("64KiB".parse(), Ok(ByteSize(65_536)));
+        assert_eq!("12".parse(), Ok(ByteSize(12)));
+    }
+
+    #[test]
+    fn texts_without_unit_or_number_are_refused() {
+        for text in ["", "5", "ms", "-1s", "1h", "1.5s", "99999999999999999999s", "18446744073709551615m"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+        for text in ["", "MiB", "1MB", "-1", "99999999999GiB"] {
+            assert!(text.parse::<ByteSize>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_shown_with_one_decimal() {
+        let cases =
+            [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_572_864, "1.5 MiB"), (1 << 40, "1.0 TiB")];
+        for (bytes, text) in cases {
+            assert_eq!(bytes_text(bytes), text);
+        }
+        assert_eq!(bytes_text(u64::MAX), "16777215.9 TiB");
+    }
+}

@@ -1,0 +1,107 @@
+//! A setting's value as it was written, with the place where it was written.
+//!
+//! What must hold: whatever the source, a value is parsed by the same code, and what is wrong with it is said with its
+//! place, its name and what is allowed; a secret in an address is not repeated.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::keys::Key;
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Default,
+    File { path: PathBuf, line: usize },
+    Environment,
+    Flag,
+}
+
+/// One or more texts, and where they were found.
+#[derive(Clone, Debug)]
+pub(crate) struct Value {
+    pub(crate) texts: Vec<String>,
+    pub(crate) origin: Origin,
+}
+
+/// What is wrong with a setting. Ends the program as wrong usage.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("{place}: {reason}")]
+    Bad { place: String, reason: String },
+    #[error("{}: {reason}", path.display())]
+    File { path: PathBuf, reason: String },
+    #[error("`{name}` is not set: give --{flag}, {env} or `{name}` in the file")]
+    Missing { name: &'static str, flag: &'static str, env: &'static str },
+}
+
+impl Value {
+    /// A value from flags or the environment, where lists are separated by commas.
+    pub(crate) fn split(key: &Key, texts: impl IntoIterator<Item = String>, origin: Origin) -> Self {
+        let mut parts = Vec::new();
+        for text in texts {
+            match key.many {
+                true => parts.extend(text.split(',').map(|part| part.trim().to_owned())),
+                false => parts.push(text),
+            }
+        }
+        Self { texts: parts, origin }
+    }
+
+    /// Every text, parsed.
+    pub(crate) fn parse_all<T: FromStr<Err: fmt::Display>>(&self, key: &Key) -> Result<Vec<T>, Error> {
+        let parse = |text: &String| text.parse().map_err(|error: T::Err| self.bad(key, error.to_string()));
+        self.texts.iter().map(parse).collect()
+    }
+
+    /// The one text, parsed.
+    pub(crate) fn parse<T: FromStr<Err: fmt::Display>>(&self, key: &Key) -> Result<T, Error> {
+        match <[T; 1]>::try_from(self.parse_all(key)?) {
+            Ok([value]) => Ok(value),
+            Err(values) => Err(self.bad(key, format!("one value is needed, not {}", values.len()))),
+        }
+    }
+
+    /// Says that the value will not do. `reason` repeats the value, unless it is secret.
+    pub(crate) fn bad(&self, key: &Key, reason: String) -> Error {
+        Error::Bad { place: self.place(key), reason }
+    }
+
+    fn place(&self, key: &Key) -> String {
+        match &self.origin {
+            Origin::Default => format!("the default of `{}`", key.name),
+            Origin::File { path, line } => format!("{} line {line}: `{}`", path.display(), key.name),
+            Origin::Environment => format!("environment variable {}", key.env),
+            Origin::Flag => format!("--{}", key.flag),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::known;
+    use super::*;
+
+    #[test]
+    fn several_values_are_separated_by_commas_and_repetition() {
+        let key = known("comet");
+        let value = Value::split(key, ["a, b".to_owned(), "c".to_owned()], Origin::Flag);
+        assert_eq!(value.texts, ["a", "b", "c"]);
+        let one = Value::split(known("log"), ["info,ingest=debug".to_owned()], Origin::Flag);
+        assert_eq!(one.texts, ["info,ingest=debug"]);
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_its_place() {
+        let key = known("look_ahead");
+        let said = |origin| {
+            let value = Value { texts: vec!["x".to_owned()], origin };
+            value.parse::<u64>(key).unwrap_err().to_string()
+        };
+        let file = Origin::File { path: "cairn.toml".into(), line: 3 };
+        assert!(said(file).starts_with("cairn.toml line 3: `look_ahead`: "));
+        assert!(said(Origin::Environment).starts_with("environment variable CAIRN_LOOK_AHEAD: "));
+        assert!(said(Origin::Flag).starts_with("--look-ahead: "));
+    }
+}
