@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use benches::bare::{self, Bare};
-use benches::client::{Load, closed_loop, get};
+use benches::client::{ClosedLoop, Load, get};
 use benches::meter;
 use benches::report::{bytes_each, line, median, micros_each, per_second, table};
 use web::server::default_workers;
@@ -24,6 +24,9 @@ const ROUNDS: usize = 5;
 /// Requests of a case in a round, and of one whose answers are pages.
 const SMALL_ONES: usize = 8_000;
 const PAGES: usize = 500;
+
+/// The bare server gets so many times as many: it is quick, and short readings are coarse.
+const BARE_TIMES: usize = 3;
 
 /// What the names of the server's threads begin with.
 const SERVER_THREADS: &str = "web";
@@ -41,11 +44,13 @@ struct Figures {
 /// Measures all cases on `server` and prints the figures and what they are compared with.
 pub(crate) fn print(server: SocketAddr, cases: &[Case]) -> Result<()> {
     let bare = Bare::start(default_workers())?;
+    let mut ours = ClosedLoop::connect(server, CONNECTIONS)?;
+    let mut theirs = ClosedLoop::connect(bare.address(), CONNECTIONS)?;
     let before = meter::load()?;
     let mut samples: Vec<Vec<Sample>> = cases.iter().map(|_| Vec::new()).collect();
     for round in 0..ROUNDS {
         for (case, samples) in cases.iter().zip(&mut samples) {
-            samples.push(Sample::take(server, &bare, case, round)?);
+            samples.push(Sample::take(&mut ours, &mut theirs, case, round)?);
         }
     }
     let figures: Vec<Figures> = samples.iter().map(|samples| Figures::of(samples)).collect();
@@ -61,21 +66,22 @@ pub(crate) fn print(server: SocketAddr, cases: &[Case]) -> Result<()> {
 /// One case in one round.
 struct Sample {
     load: Load,
+    /// Our server's CPU.
     cpu: Duration,
+    /// The bare server's, for as many answers.
     bare: Duration,
 }
 
 impl Sample {
-    fn take(server: SocketAddr, bare: &Bare, case: &Case, round: usize) -> Result<Self> {
+    fn take(ours: &mut ClosedLoop, theirs: &mut ClosedLoop, case: &Case, round: usize) -> Result<Self> {
         let count = if case.page { PAGES } else { SMALL_ONES };
-        let ours = |name: &str| name.starts_with(SERVER_THREADS);
-        let (load, cpu) =
-            metered(ours, || closed_loop(server, CONNECTIONS, &case.requests, round * count, count))?;
+        let server = |name: &str| name.starts_with(SERVER_THREADS);
+        let (load, cpu) = metered(server, || ours.run(&case.requests, round * count, count))?;
         let body = load.body_bytes / u64::try_from(count)?;
         let same_size = [get(&format!("/{body}"))];
-        let theirs = |name: &str| name == bare::THREADS;
-        let (_, bare) = metered(theirs, || closed_loop(bare.address(), CONNECTIONS, &same_size, 0, count))?;
-        Ok(Self { load, cpu, bare })
+        let server = |name: &str| name == bare::THREADS;
+        let (_, bare) = metered(server, || theirs.run(&same_size, 0, BARE_TIMES * count))?;
+        Ok(Self { load, cpu, bare: bare / u32::try_from(BARE_TIMES)? })
     }
 }
 

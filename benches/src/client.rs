@@ -92,39 +92,44 @@ pub struct Load {
     pub waits: Vec<Duration>,
 }
 
-/// Sends `count` requests on `connections` connections, each of which sends its next one when it has its answer;
-/// `requests` are taken in turn from the `first` on.
-pub fn closed_loop(
-    server: SocketAddr,
-    connections: usize,
-    requests: &[Vec<u8>],
-    first: usize,
-    count: usize,
-) -> Result<Load> {
-    let clients = (0..connections.min(count)).map(|_| Client::connect(server));
-    let mut clients = clients.collect::<Result<Vec<_>>>()?;
-    let mut next = requests.iter().cycle().skip(first % requests.len().max(1)).take(count);
-    let mut load = Load { elapsed: Duration::ZERO, body_bytes: 0, waits: Vec::with_capacity(count) };
-    let started = Instant::now();
-    let mut flying = VecDeque::with_capacity(clients.len());
-    for client in &mut clients {
-        let Some(request) = next.next() else { break };
-        flying.push_back(Instant::now());
-        client.send(request)?;
+/// Connections that always have a request in flight. They are kept, so that TCP has found its pace when it matters.
+pub struct ClosedLoop {
+    clients: Vec<Client>,
+}
+
+impl ClosedLoop {
+    /// Opens `connections` to `server`.
+    pub fn connect(server: SocketAddr, connections: usize) -> Result<Self> {
+        let clients = (0..connections).map(|_| Client::connect(server)).collect::<Result<_>>()?;
+        Ok(Self { clients })
     }
-    // Answers are read in the order of their requests: each connection has its turn.
-    for turn in (0..clients.len()).cycle() {
-        let Some(sent) = flying.pop_front() else { break };
-        load.body_bytes += u64::try_from(clients[turn].receive()?.len())?;
-        load.waits.push(sent.elapsed());
-        if let Some(request) = next.next() {
+
+    /// Sends `count` requests; each connection sends its next one when it has its answer. `requests` are taken in turn
+    /// from the `first` on.
+    pub fn run(&mut self, requests: &[Vec<u8>], first: usize, count: usize) -> Result<Load> {
+        let mut next = requests.iter().cycle().skip(first % requests.len().max(1)).take(count);
+        let mut load = Load { elapsed: Duration::ZERO, body_bytes: 0, waits: Vec::with_capacity(count) };
+        let mut flying = VecDeque::with_capacity(self.clients.len());
+        let started = Instant::now();
+        for (client, request) in self.clients.iter_mut().zip(next.by_ref()) {
             flying.push_back(Instant::now());
-            clients[turn].send(request)?;
+            client.send(request)?;
         }
+        // Answers are read in the order of their requests: each connection has its turn.
+        for turn in (0..self.clients.len()).cycle() {
+            let Some(sent) = flying.pop_front() else { break };
+            let client = &mut self.clients[turn];
+            load.body_bytes += u64::try_from(client.receive()?.len())?;
+            load.waits.push(sent.elapsed());
+            if let Some(request) = next.next() {
+                flying.push_back(Instant::now());
+                client.send(request)?;
+            }
+        }
+        load.elapsed = started.elapsed();
+        load.waits.sort_unstable();
+        Ok(load)
     }
-    load.elapsed = started.elapsed();
-    load.waits.sort_unstable();
-    Ok(load)
 }
 
 #[cfg(test)]
@@ -136,9 +141,13 @@ mod tests {
     fn a_closed_loop_asks_as_often_as_it_was_told_to() {
         let bare = Bare::start(2).unwrap();
         let requests = [get("/10"), get("/2000000")];
-        let load = closed_loop(bare.address(), 3, &requests, 1, 5).unwrap();
-        assert_eq!((load.waits.len(), load.body_bytes), (5, 3 * 2_000_000 + 2 * 10));
-        assert!(load.waits.last() <= Some(&load.elapsed));
+        let mut connections = ClosedLoop::connect(bare.address(), 3).unwrap();
+        for _ in 0..2 {
+            let load = connections.run(&requests, 1, 5).unwrap();
+            assert_eq!((load.waits.len(), load.body_bytes), (5, 3 * 2_000_000 + 2 * 10));
+            assert!(load.waits.last() <= Some(&load.elapsed));
+        }
+        assert_eq!(connections.run(&requests, 0, 2).unwrap().body_bytes, 2_000_010);
     }
 
     #[test]
