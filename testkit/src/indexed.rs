@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use ingest::{Config, Ingest, Mark};
 use node::{Endpoints, Limits, Node};
 use query::{Build, EmptyCursor, Indexer};
@@ -29,16 +29,20 @@ pub fn config(recording: &Recording) -> Result<Config> {
     })
 }
 
-/// Clients for a replay node.
-pub fn clients(played: &ReplayNode) -> Result<Node> {
+/// The addresses of a replay node.
+pub fn endpoints(played: &ReplayNode) -> Result<Endpoints> {
     let url = |text: String| text.parse().context("a replay node's own address");
-    let endpoints = Endpoints {
+    Ok(Endpoints {
         comet: vec![url(played.comet_url())?],
         rest: vec![url(played.rest_url())?],
         json_rpc: if played.recording().is_evm() { vec![url(played.json_rpc_url())?] } else { Vec::new() },
         grpc: Vec::new(),
-    };
-    Ok(Node::new(endpoints, Limits::default())?)
+    })
+}
+
+/// Clients for a replay node.
+pub fn clients(played: &ReplayNode) -> Result<Node> {
+    Ok(Node::new(endpoints(played)?, Limits::default())?)
 }
 
 /// Plays `recording` with `options` and indexes all of it, every lane, into `store`. No question may stay unanswered.
@@ -59,13 +63,26 @@ pub async fn index_as(
         _ => recording.last(),
     };
     let played = ReplayNode::start(recording, Addresses::default(), options).await?;
-    let node = Arc::new(clients(&played)?);
-    let ingest = Ingest::prepare(config, node, store).await?;
-    run_to(&ingest, last).await?;
+    index_from(clients(&played)?, config, store, last).await?;
     let missing = played.missing();
     ensure!(missing.count == 0, "questions that are not recorded: {:?}", missing.questions);
     played.stop().await;
     Ok(())
+}
+
+/// Indexes what `node` has, up to `last`.
+pub async fn index_from(node: Node, config: Config, store: Arc<dyn Store>, last: u64) -> Result<()> {
+    run_to(&Ingest::prepare(config, Arc::new(node), store).await?, last).await
+}
+
+/// Why `ingest` stops, if nobody stops it.
+pub async fn failure(ingest: &Ingest) -> Result<ingest::Error> {
+    let (_nobody, stopped) = watch::channel(false);
+    let ended = tokio::time::timeout(PATIENCE, ingest.run(stopped)).await;
+    match ended.context("the ingest does not come to its end")? {
+        Ok(()) => bail!("the ingest ended without an error"),
+        Err(error) => Ok(error),
+    }
 }
 
 /// What is in `store`, a hash for each table: equal if and only if the same was indexed.

@@ -2,9 +2,11 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`altered`] | a replayed node some of whose answers are otherwise |
 //! | [`indexed`] | a recorded chain, played by a replay node and indexed |
 //! | [`golden`] | what the deployed server answered on the same chains, and what may differ |
 
+pub mod altered;
 pub mod golden;
 pub mod indexed;
 

@@ -1,0 +1,134 @@
+//! A replayed node some of whose answers are otherwise: what no recorded node said, and some node says.
+//!
+//! Every request is answered from the recording first; the test's own function may put another answer in its place.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request, Response, StatusCode};
+use node::{Endpoints, Limits, Node};
+use replay::Recording;
+use replay::answers::{Answer, Service, View, answer};
+use replay::tally::Tally;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use web::raw::{RawReply, serve_raw};
+
+/// A running node. Dropping it closes its sockets.
+#[derive(Debug)]
+pub struct AlteredNode {
+    urls: [String; 3],
+    tasks: JoinSet<()>,
+}
+
+/// A request and what the recording answers it with.
+#[derive(Debug)]
+pub struct Exchange<'a> {
+    /// The service that is asked.
+    pub service: Service,
+    /// The request.
+    pub request: &'a Request<Bytes>,
+    /// The recorded answer.
+    pub answer: Answer,
+}
+
+impl AlteredNode {
+    /// Plays all of `recording`, each answer as `alter` gives it back.
+    pub async fn start(
+        recording: Arc<Recording>,
+        alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let (alter, tally) = (Arc::new(alter), Arc::new(Tally::default()));
+        let (mut urls, mut tasks) = (Vec::new(), JoinSet::new());
+        for service in Service::ALL {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            urls.push(format!("http://{}", listener.local_addr()?));
+            let (recording, alter, tally) = (Arc::clone(&recording), Arc::clone(&alter), Arc::clone(&tally));
+            let reply = move |request: Request<Bytes>| {
+                let (null_receipts, no_results, shown) = (false, false, recording.last());
+                let view = View { recording: &recording, shown, null_receipts, no_results, tally: &tally };
+                let recorded = answer(service, view, &request);
+                let reply = response(alter(Exchange { service, request: &request, answer: recorded }));
+                std::future::ready(reply)
+            };
+            tasks.spawn(serve_raw(listener, web::limits::Limits::default(), reply, std::future::pending()));
+        }
+        let urls = urls.try_into().ok().context("three services")?;
+        Ok(Self { urls, tasks })
+    }
+
+    /// Clients for it.
+    pub fn clients(&self) -> Result<Node> {
+        Ok(Node::new(self.endpoints()?, Limits::default())?)
+    }
+
+    /// Its addresses.
+    pub fn endpoints(&self) -> Result<Endpoints> {
+        let [comet, rest, json_rpc] = &self.urls;
+        let url = |text: &String| text.parse().context("an address of one's own");
+        Ok(Endpoints {
+            comet: vec![url(comet)?],
+            rest: vec![url(rest)?],
+            json_rpc: vec![url(json_rpc)?],
+            grpc: Vec::new(),
+        })
+    }
+
+    /// Whether it still serves.
+    pub fn is_up(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+}
+
+impl Exchange<'_> {
+    /// Whether this is the `CometBFT` call `method` about `height`.
+    pub fn is_comet(&self, method: &str, height: u64) -> bool {
+        let target = self.request.uri().path_and_query().map_or("", http::uri::PathAndQuery::as_str);
+        self.service == Service::Comet && target == format!("/{method}?height={height}")
+    }
+
+    /// Whether this is the JSON-RPC call `method` whose parameters hold `text`.
+    pub fn is_rpc(&self, method: &str, text: &str) -> bool {
+        let call = self.call();
+        self.service == Service::JsonRpc
+            && call["method"] == method
+            && call["params"].to_string().contains(text)
+    }
+
+    /// Answers with this `result` instead.
+    pub fn with_result(self, result: &Value) -> Answer {
+        let id = &self.call()["id"];
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+        Answer { status: StatusCode::OK, body: body.into() }
+    }
+
+    /// Answers with this JSON-RPC error instead.
+    pub fn with_error(self, code: i64, message: &str) -> Answer {
+        let (id, message) = (&self.call()["id"], Value::from(message));
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#);
+        Answer { status: StatusCode::OK, body: body.into() }
+    }
+
+    /// Answers with the recorded `result` as `change` leaves it.
+    pub fn with_change(self, change: impl FnOnce(&mut Value)) -> Answer {
+        let mut body: Value = serde_json::from_slice(&self.answer.body).unwrap_or_default();
+        change(&mut body["result"]);
+        Answer { status: self.answer.status, body: body.to_string().into() }
+    }
+
+    /// The JSON-RPC call; null for a `GET`.
+    fn call(&self) -> Value {
+        serde_json::from_slice(self.request.body()).unwrap_or_default()
+    }
+}
+
+fn response(answer: Answer) -> RawReply {
+    let mut response = Response::new(answer.body);
+    *response.status_mut() = answer.status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.into()
+}
