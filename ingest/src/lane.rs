@@ -6,6 +6,7 @@
 //!
 //! Bounds: at most `look_ahead` heights are between the node and the commit; a commit ends at [`MAX_BATCH_BYTES`].
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -68,32 +69,37 @@ pub(crate) struct Lane<S: Source, K: Sink<S::Item>> {
 }
 
 impl<S: Source, K: Sink<S::Item>> Lane<S, K> {
-    /// Runs until it is told to stop (`Ok`) or cannot go on.
+    /// Runs until it is told to stop (`Ok`) or cannot go on. Nothing of it is left then: the store may be closed.
     pub(crate) async fn run(self) -> Result<(), Error> {
         let Self { name, source, sink, store, next, target, mark, look_ahead, mut stop } = self;
         let (fetched, ready) = mpsc::channel(look_ahead.max(1));
+        let (alive, mut all_ended) = mpsc::channel(1);
         let at_head = target.clone();
         let writer = tokio::task::spawn_blocking(move || write(name, sink, &*store, ready, &mark, &at_head));
         let writer_ended = fetched.clone();
         let outcome = tokio::select! {
-            outcome = fetch_in_order(source, next, target, look_ahead, fetched) => outcome,
+            outcome = fetch_in_order(source, next, target, look_ahead, fetched, alive) => outcome,
             _ = stop.wait_for(|stop| *stop) => Ok(()),
             () = writer_ended.closed() => Ok(()),
         };
         // With the last sender gone the writer commits what it has, and ends.
         drop(writer_ended);
         let written = writer.await.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })?;
+        // Nothing is ever sent: the channel closes when the last task, aborted or not, is gone.
+        all_ended.recv().await;
         written.and(outcome)
     }
 }
 
-/// Fetches heights from `next` on, `look_ahead` at once, and sends them in order.
+/// Fetches heights from `next` on, `look_ahead` at once, and sends them in order. Every task holds `alive`, and lets go
+/// of it last.
 async fn fetch_in_order<S: Source>(
     source: Arc<S>,
     next: u64,
     target: watch::Receiver<Mark>,
     look_ahead: usize,
     fetched: mpsc::Sender<S::Item>,
+    alive: mpsc::Sender<Infallible>,
 ) -> Result<(), Error> {
     let heights = futures_util::stream::unfold((next, target), |(height, mut target)| async move {
         // The sender lives as long as the process watches the chain; without it there is nothing to wait for.
@@ -101,8 +107,12 @@ async fn fetch_in_order<S: Source>(
         Some((height, (height + 1, target)))
     });
     let tasks = heights.map(|height| {
+        let (source, alive) = (Arc::clone(&source), alive.clone());
         // A task of its own, so that it goes on while this stream waits for room.
-        let task = Aborted(tokio::spawn(Arc::clone(&source).fetch(height)));
+        let task = Aborted(tokio::spawn(async move {
+            let (source, _alive) = (source, alive);
+            source.fetch(height).await
+        }));
         async move { task.join(height).await }
     });
     let mut in_order = std::pin::pin!(tasks.buffered(look_ahead.max(1)));
