@@ -37,12 +37,17 @@ fn main() -> Result<()> {
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("store/mem");
     pushes(&mut group, || Ok((MemStore::new(), ())));
-    reads(&mut group, &MemStore::new())?;
+    let mem = MemStore::new();
+    fill(&mem)?;
+    reads(&mut group, &mem)?;
     group.finish();
 
     let mut group = criterion.benchmark_group("store/rocks");
     pushes(&mut group, rocks);
     let rocks = rocks()?;
+    fill(&rocks.0)?;
+    // Into table files, where most rows of a database are.
+    rocks.0.compact()?;
     reads(&mut group, &rocks.0)?;
     group.finish();
     criterion.final_summary();
@@ -70,12 +75,17 @@ fn pushes<S: Store, D>(group: &mut BenchmarkGroup<'_, WallTime>, open: impl Fn()
     });
 }
 
-/// Reads of one long list in `store`, at places all over it.
+/// One long list.
+fn fill(store: &dyn Store) -> Result<()> {
+    for first in (0..LONG).step_by(50_000) {
+        commit(store, &vec![holder(0); 50_000], first)?;
+    }
+    Ok(())
+}
+
+/// Reads of the long list in `store`, at places all over it.
 fn reads(group: &mut BenchmarkGroup<'_, WallTime>, store: &dyn Store) -> Result<()> {
     let owner = holder(0);
-    for first in (0..LONG).step_by(50_000) {
-        commit(store, &vec![owner; 50_000], first)?;
-    }
     let snapshot = store.snapshot()?;
     let mut pick = Pick::seeded(2);
     group.throughput(Throughput::Elements(PAGE)).sample_size(50);
