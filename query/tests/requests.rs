@@ -9,10 +9,12 @@ use std::collections::BTreeSet;
 use hand_made::{BlockPlan, EvmTxPlan, HandMade, TxPlan, account};
 use http::header::ALLOW;
 use http::{Method, Request};
+use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
 use schema::internal_tx::Calls;
+use schema::keys::hash_prefix;
 use schema::payload::Payload;
-use schema::tx::Txs;
+use schema::tx::{TxByHash, Txs};
 use store::{Counts, Durability, Store as _, Table, Txn};
 
 /// Three blocks with two transactions of each kind.
@@ -188,6 +190,24 @@ fn a_record_is_found_by_its_hash_in_every_spelling() {
 }
 
 #[test]
+fn the_same_transaction_in_several_blocks_is_found_as_the_one_that_succeeded_else_as_the_last() {
+    for (codes, found) in [([5, 0, 5], 2), ([0, 5, 5], 1), ([5, 5, 5], 3)] {
+        let made = small();
+        let hash = made.txs[0].hash;
+        let hex = chain::hash::to_hex(&hash).to_uppercase();
+        write(&made, |txn| {
+            for (seq, code) in (1_u64..).zip(codes) {
+                let record = format!(r#"{{"txhash":"{hex}","height":"1","code":{code},"n":{seq}}}"#);
+                txn.put::<Txs>(&seq, &Payload([&[0], record.as_bytes()].concat()));
+                txn.put::<TxByHash>(&(hash_prefix(&hash), seq), &());
+            }
+        });
+        let (status, body) = made.get(&format!("/indexer/tx/v1/txs/{hex}"));
+        assert_eq!((status, body["tx"]["n"].as_u64()), (200, Some(found)), "{codes:?}");
+    }
+}
+
+#[test]
 fn a_wrong_method_is_405_with_what_is_allowed() {
     let made = small();
     for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
@@ -251,18 +271,34 @@ fn an_evm_transaction_without_frames_has_an_empty_list_of_them() {
     assert_eq!((status, &body["internal_txs"]), (200, &serde_json::json!([])));
 }
 
-/// Replaces the row `key` of `T`, or takes it away.
-fn damage<T: Table<Key = u64, Value = Payload>>(made: &HandMade, key: u64, row: Option<&[u8]>) {
+fn write(made: &HandMade, rows: impl FnOnce(&mut Txn<'_>)) {
     let snapshot = made.store.snapshot().unwrap();
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
-    match row {
-        Some(row) => txn.put::<T>(&key, &Payload(row.to_vec())),
-        None => txn.delete::<T>(&key),
-    }
+    rows(&mut txn);
     let (batch, _) = txn.finish();
     drop(snapshot);
     made.store.commit(batch, Durability::Buffered).unwrap();
+}
+
+/// Replaces the row `key` of `T`, or takes it away.
+fn damage<T: Table<Key = u64, Value = Payload>>(made: &HandMade, key: u64, row: Option<&[u8]>) {
+    write(made, |txn| match row {
+        Some(row) => txn.put::<T>(&key, &Payload(row.to_vec())),
+        None => txn.delete::<T>(&key),
+    });
+}
+
+#[test]
+fn a_missing_block_is_500_and_never_skipped() {
+    let made = small();
+    write(&made, |txn| txn.delete::<Blocks>(&2));
+    for path in
+        ["/indexer/block/v1/blocks", "/indexer/block/v1/blocks?pagination.reverse=false&pagination.limit=2"]
+    {
+        assert_eq!(refusal(&made, path).0, 500, "{path}");
+    }
+    assert_eq!(made.get("/indexer/block/v1/blocks?pagination.limit=1").0, 200);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn normalise(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(normalise),
         Value::Object(members) => {
             members.retain(|name, value| {
-                !OTHERS.contains(&name.as_str()) && !(name == "@type" && *value == "/cosmos.tx.v1beta1.Tx")
+                !(OTHERS.contains(&name.as_str()) || name == "@type" && *value == "/cosmos.tx.v1beta1.Tx")
             });
             if let Some(average) = members.get("avg_block_time").and_then(Value::as_f64) {
                 members.insert("avg_block_time".to_owned(), format!("{average:.9}").into());

@@ -13,7 +13,7 @@ use store::Store;
 use tokio::sync::watch;
 
 /// No recorded chain takes longer than this in a debug build on two cores.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The configuration that indexes `recording`.
 pub fn config(recording: &Recording) -> Result<Config> {

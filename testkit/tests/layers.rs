@@ -3,6 +3,8 @@
 //! Only normal dependencies count: tests may import what they like. An edge that is not in the table is named with what
 //! is allowed, and a crate that is not in the table cannot be added unseen.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+
 use std::collections::BTreeMap;
 
 use cargo_metadata::{DependencyKind, MetadataCommand};

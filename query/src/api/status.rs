@@ -36,18 +36,18 @@ static STATUS: Schema = Schema {
 
 fn status(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
     let view = indexer.view()?;
-    let mut body = format!(
-        r#"{{"version":{},"commit_hash":{},"chain_id":{},"height":{}"#,
+    // The rich list has no lane yet, so it has come nowhere.
+    let of_evm = if indexer.is_evm() {
+        format!(r#","internal_tx_height":{},"rich_list_height":0"#, view.calls()?.height)
+    } else {
+        String::new()
+    };
+    let body = format!(
+        r#"{{"version":{},"commit_hash":{},"chain_id":{},"height":{}{of_evm}}}"#,
         json_text(&indexer.build.version),
         json_text(&indexer.build.commit),
         json_text(&indexer.identity.chain_id),
         view.blocks()?.height,
     );
-    if indexer.is_evm() {
-        let calls = view.calls()?.height;
-        // The rich list has no lane yet, so it has come nowhere.
-        body.push_str(&format!(r#","internal_tx_height":{calls},"rich_list_height":0"#));
-    }
-    body.push('}');
     Ok(Reply::json(body))
 }

@@ -28,7 +28,7 @@ pub(crate) const TYPES: [&str; 4] = ["a.v1.MsgOne", "a.v1.MsgTwo", "b.v1.MsgOne"
 
 /// Account number `n`: one of 20 bytes, or of 32 where it is odd.
 pub(crate) fn account(n: u8) -> Account {
-    let len = if n % 2 == 0 { 20 } else { 32 };
+    let len = if n.is_multiple_of(2) { 20 } else { 32 };
     Account::from_bytes(&vec![n + 1; len]).unwrap()
 }
 
