@@ -154,7 +154,7 @@ impl TableWrites {
 
 /// The first eight bytes as a number, with zeros where the key is shorter: sorts like the keys do, except
 /// that different keys may be equal.
-fn head(key: &[u8]) -> u64 {
+pub(crate) fn head(key: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     let n = key.len().min(8);
     bytes[..n].copy_from_slice(&key[..n]);

@@ -17,7 +17,7 @@ use lru::LruCache;
 use rustc_hash::FxSeededState;
 
 use crate::{
-    batch::Batch,
+    batch::{Batch, head},
     engine::{Snapshot, TableSpec},
     error::Error,
     key::Key,
@@ -30,7 +30,8 @@ use crate::{
 ///
 /// Holds committed lengths only. Belongs to the one lane that writes these lists.
 pub struct Counts {
-    lengths: LruCache<Box<[u8]>, u64, FxSeededState>,
+    /// `None` while a batch that changes the length is on its way.
+    lengths: LruCache<Box<[u8]>, Option<u64>, FxSeededState>,
 }
 
 impl Counts {
@@ -43,7 +44,7 @@ impl Counts {
     /// Takes over the lengths of a transaction whose batch has been committed.
     pub fn absorb(&mut self, pending: Pending) {
         for (count_key, len) in pending.lengths {
-            self.lengths.put(count_key, len);
+            self.lengths.put(count_key, Some(len));
         }
     }
 }
@@ -90,7 +91,9 @@ struct Tail {
     spec: &'static TableSpec,
     /// Length before this transaction.
     base: u64,
-    values: Vec<u64>,
+    /// The first value pushed, beside the others because most lists get only one.
+    first: u64,
+    others: Vec<u64>,
 }
 
 impl<'a> Txn<'a> {
@@ -175,17 +178,17 @@ impl<'a> Txn<'a> {
             return tail.push(&self.count_key, value);
         }
         let base = self.committed_len()?;
-        let mut tail = Tail { spec: L::SPEC, base, values: Vec::new() };
-        let ordinal = tail.push(&self.count_key, value)?;
+        let tail = Tail { spec: L::SPEC, base, first: value, others: Vec::new() };
+        tail.len(&self.count_key)?;
         self.tails.insert(self.count_key.as_slice().into(), tail);
-        Ok(ordinal)
+        Ok(base)
     }
 
     /// The length of `owner`'s list, with what was pushed here.
     pub fn len<L: List>(&mut self, owner: &L::Owner) -> Result<u64, Error> {
         self.set_count_key::<L>(owner);
         match self.tails.get(self.count_key.as_slice()) {
-            Some(tail) => tail.next_ordinal(&self.count_key),
+            Some(tail) => tail.len(&self.count_key),
             None => self.committed_len(),
         }
     }
@@ -198,8 +201,8 @@ impl<'a> Txn<'a> {
 
     fn committed_len(&self) -> Result<u64, Error> {
         match self.counts.lengths.peek(self.count_key.as_slice()) {
-            Some(&len) => Ok(len),
-            None => stored_len(self.snapshot, &self.count_key),
+            Some(&Some(len)) => Ok(len),
+            Some(None) | None => stored_len(self.snapshot, &self.count_key),
         }
     }
 
@@ -218,14 +221,16 @@ impl<'a> Txn<'a> {
                 }
             }
         }
-        let mut tails: Vec<_> = self.tails.into_iter().collect();
+        let mut tails: Vec<_> = self.tails.into_iter().map(|(key, tail)| (head(&key), key, tail)).collect();
         // By list and owner: the rows below come out sorted, which the batch's own sort is quick with.
-        tails.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        tails.sort_unstable_by(|(a, a_key, _), (b, b_key, _)| a.cmp(b).then_with(|| a_key.cmp(b_key)));
         let mut lengths = Vec::with_capacity(tails.len());
-        for (count_key, tail) in tails {
+        for (_, count_key, tail) in tails {
             let len = tail.write(&count_key, &mut self.batch);
             // Until the commit is known to have succeeded, neither length can be relied on.
-            self.counts.lengths.pop(&count_key);
+            if let Some(cached) = self.counts.lengths.peek_mut(&count_key) {
+                *cached = None;
+            }
             lengths.push((count_key, len));
         }
         (self.batch, Pending { lengths })
@@ -237,32 +242,28 @@ const ENTRY_BYTES: usize = 8 + 10 + 10;
 
 impl Tail {
     fn push(&mut self, count_key: &[u8], value: u64) -> Result<u64, Error> {
-        let ordinal = self.next_ordinal(count_key)?;
-        match self.values.last() {
-            Some(&last) if last >= value => {
-                let (table, owner) = (self.spec.name, count_key[1..].to_vec());
-                Err(Error::NotIncreasing { table, owner, last, value })
-            }
-            _ => {
-                self.values.push(value);
-                Ok(ordinal)
-            }
+        let ordinal = self.len(count_key)?;
+        let last = *self.others.last().unwrap_or(&self.first);
+        if last >= value {
+            let (table, owner) = (self.spec.name, count_key[1..].to_vec());
+            return Err(Error::NotIncreasing { table, owner, last, value });
         }
+        self.others.push(value);
+        Ok(ordinal)
     }
 
-    fn next_ordinal(&self, count_key: &[u8]) -> Result<u64, Error> {
-        let pushed = u64::try_from(self.values.len()).ok();
-        let next = pushed.and_then(|pushed| self.base.checked_add(pushed));
-        // One more must fit: the length.
-        next.filter(|&next| next < u64::MAX)
-            .ok_or_else(|| corrupt(COUNT, count_key, "the length is out of range"))
+    /// Length of the list, pushes included; an error if there is no room for one more.
+    fn len(&self, count_key: &[u8]) -> Result<u64, Error> {
+        let pushed = u64::try_from(self.others.len()).unwrap_or(u64::MAX).saturating_add(1);
+        let len = self.base.checked_add(pushed).filter(|&len| len < u64::MAX);
+        len.ok_or_else(|| corrupt(COUNT, count_key, "the length is out of range"))
     }
 
     /// Writes entries and length, and returns the length.
     fn write(&self, count_key: &[u8], batch: &mut Batch) -> u64 {
         let owner = &count_key[1..];
         let mut ordinal = self.base;
-        for &value in &self.values {
+        for &value in [&self.first].into_iter().chain(&self.others) {
             let key = |out: &mut Vec<u8>| {
                 out.extend_from_slice(owner);
                 ordinal.put(out);

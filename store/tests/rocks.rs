@@ -245,7 +245,7 @@ fn a_followers_snapshot_does_not_change_while_it_is_held() {
 /// While one thread commits and flushes and another one catches up, a reader compares the tables.
 #[test]
 fn a_follower_never_shows_half_of_a_commit_nor_goes_back() {
-    const COMMITS: u32 = 600;
+    const COMMITS: u32 = 400;
     let (primary, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let owner = open(primary.path());
     let commit = |n: u32| {
@@ -274,7 +274,7 @@ fn a_follower_never_shows_half_of_a_commit_nor_goes_back() {
         scope.spawn(|| {
             for n in 1..=COMMITS {
                 commit(n);
-                if n.is_multiple_of(37) {
+                if n.is_multiple_of(5) {
                     owner.flush().unwrap();
                 }
             }

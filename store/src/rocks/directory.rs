@@ -137,3 +137,30 @@ fn tables_in(path: &Path) -> Result<Vec<String>, Error> {
 fn unreadable(path: &Path, error: &IoError) -> Error {
     Error::Engine { path: path.to_owned(), doing: "reading the directory", message: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_holds_until_a_log_is_started_or_a_file_deleted() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let file = |name: &str| fs::write(path.join(name), "").unwrap();
+        ["000009.log", "000010.log", "000007.sst", "LOG"].iter().for_each(|name| file(name));
+        let before = Listing::of(path).unwrap();
+        assert_eq!(before.newest_log, 10);
+        file("000011.sst");
+        assert!(before.still_holds(path).unwrap());
+        fs::remove_file(path.join("000007.sst")).unwrap();
+        assert!(!before.still_holds(path).unwrap());
+
+        let before = Listing::of(path).unwrap();
+        file("000012.log");
+        assert!(!before.still_holds(path).unwrap());
+
+        let before = Listing::of(path).unwrap();
+        fs::remove_file(path.join("000009.log")).unwrap();
+        assert!(!before.still_holds(path).unwrap());
+    }
+}

@@ -74,3 +74,41 @@ impl Drop for Reopen<'_> {
         self.0.changed.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread};
+
+    use super::*;
+
+    #[test]
+    fn a_writer_waits_for_readers_inside_and_newcomers_wait_for_it() {
+        let gate = Arc::new(Gate::default());
+        let (log, events) = mpsc::channel();
+        let (writer, newcomer) = (log.clone(), log.clone());
+        let inside = gate.enter();
+        thread::scope(|scope| {
+            scope.spawn(|| gate.alone(|| writer.send("writer").unwrap()));
+            while !gate.lock().closed {
+                thread::yield_now();
+            }
+            scope.spawn(|| {
+                let _pass = gate.enter();
+                newcomer.send("newcomer").unwrap();
+            });
+            log.send("leaving").unwrap();
+            drop(inside);
+        });
+        assert_eq!(events.try_iter().collect::<Vec<_>>(), ["leaving", "writer", "newcomer"]);
+    }
+
+    #[test]
+    fn readers_share_the_gate_and_may_leave_on_another_thread() {
+        let gate = Arc::new(Gate::default());
+        let (one, other) = (gate.enter(), gate.enter());
+        thread::spawn(move || drop(one)).join().unwrap();
+        drop(other);
+        assert_eq!(gate.alone(|| 7), 7);
+        assert_eq!(gate.alone(|| 8), 8);
+    }
+}
