@@ -11,9 +11,12 @@ use crate::settings::given::{Given, Service};
 /// The widest line of help.
 const WIDTH: usize = 110;
 
+const EXIT_CODES: &str = "Exit codes: 0 after a clean end, also one by SIGINT or SIGTERM; 1 after a fault; 2 after wrong \
+                          usage, settings included; 130 when a second signal ends it at once.";
+
 /// Indexes an Initia rollup beside its node and serves it as JSON
 #[derive(Debug, Parser)]
-#[command(name = "cairn", version = version(), max_term_width = WIDTH, arg_required_else_help = true)]
+#[command(name = "cairn", version = version(), max_term_width = WIDTH, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -9,7 +9,7 @@ use store::{RocksOptions, RocksStore};
 use tokio::sync::watch;
 
 use crate::logging::{self, Screen};
-use crate::serve::Serving;
+use crate::serve::{COMMIT, Serving, VERSION};
 use crate::settings::Settings;
 use crate::{interrupt, progress, runtime};
 
@@ -31,9 +31,11 @@ pub(crate) async fn index(
     stop: &watch::Receiver<bool>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let (config, endpoints) = (settings.ingest()?, settings.endpoints()?);
+    let (config, endpoints, data) = (settings.ingest()?, settings.endpoints()?, settings.data()?);
+    tracing::info!(version = VERSION, commit = COMMIT, chain_id = config.chain_id, data = %data.display(), "starting");
     let node = Arc::new(Node::new(endpoints, Limits::default())?);
-    let store = Arc::new(open(settings)?);
+    let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };
+    let store = Arc::new(RocksStore::open(data, schema::TABLES, options)?);
     let ingest = tokio::select! {
         ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
         () = interrupt::stopped(stop) => return Ok(()),
@@ -68,10 +70,4 @@ async fn watch_over(
         never = report => match never {},
         outcome = announce => outcome,
     }
-}
-
-/// The database, to be written.
-fn open(settings: &Settings) -> anyhow::Result<RocksStore> {
-    let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };
-    Ok(RocksStore::open(settings.data()?, schema::TABLES, options)?)
 }

@@ -77,21 +77,29 @@ fn a_database_of_another_chain_or_with_another_start_is_refused() {
 }
 
 #[test]
-fn a_query_process_follows_a_database_that_another_one_makes() {
+fn a_query_process_follows_a_database_that_another_one_makes_and_makes_again_after_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let mut query = Cairn::start(&["query", "--data", data.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
     query.logged("waiting for the database");
 
-    let played = Played::start("evm-scenario", &["--block-every", "5ms"]);
+    let played = Played::start("evm-scenario", &["--block-every", "10ms"]);
     let ingest = Cairn::start(&played.flags("ingest", &data));
     let url = query.url();
     let mut heights = Vec::new();
-    until("all heights in the query process", || {
-        let (_, status) = get(&format!("{url}/status"));
-        heights.push(status["height"].as_u64().unwrap());
-        (status["height"] == LAST && status["internal_tx_height"] == LAST).then_some(())
-    });
+    let mut until_height = |height| {
+        until("a height in the query process", || {
+            let (_, status) = get(&format!("{url}/status"));
+            heights.push(status["height"].as_u64().unwrap());
+            (status["height"].as_u64() >= Some(height)
+                && status["internal_tx_height"].as_u64() >= Some(height))
+            .then_some(())
+        });
+    };
+    until_height(20);
+    ingest.kill();
+    let ingest = Cairn::start(&played.flags("ingest", &data));
+    until_height(LAST);
     assert!(heights.is_sorted(), "{heights:?}");
     assert_eq!(
         get(&format!("{url}/indexer/tx/v1/txs?pagination.limit=5")).1["txs"].as_array().unwrap().len(),
@@ -103,6 +111,49 @@ fn a_query_process_follows_a_database_that_another_one_makes() {
         let (code, took) = process.ended();
         assert!(code == Some(0) && took < STOP, "{code:?} {took:?}");
     }
+}
+
+#[test]
+fn a_second_signal_ends_the_program_at_once() {
+    let played = Played::start("move-scenario", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let mut cairn = Cairn::start(&played.flags("run", dir.path()));
+    let url = cairn.url();
+    cairn.logged("caught up");
+    // A request that does not end holds up the clean stop for as long as it may.
+    let mut stream = std::net::TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    std::io::Write::write_all(&mut stream, b"GET /status HTTP/1.1\r\n").unwrap();
+    cairn.signal("INT");
+    cairn.logged("stopping; once more to end at once");
+    cairn.signal("INT");
+    assert_eq!(cairn.ended().0, Some(130));
+}
+
+#[test]
+fn what_was_recorded_of_a_played_node_is_a_chain_to_show() {
+    // The whole chain: the answers about state that a recording has are those of its last height.
+    let played = Played::start("move-scenario", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("again");
+    let out = out.to_str().unwrap();
+    let told = printed(&[&["record", "--out", out], &played.services()[..]].concat());
+    assert!(told.contains("again: e2e-move-1 heights 1 to 50, 34 transactions"), "{told}");
+
+    let mut demo = Cairn::start(&["demo", "--recording", out, "--listen", "127.0.0.1:0"]);
+    demo.line("e2e-move-1 is indexed: 34 transactions in heights 1 to 50");
+}
+
+#[test]
+fn a_start_that_the_node_no_longer_has_is_refused_with_what_it_has() {
+    // This chain's recording begins at height 4.
+    let played = Played::start("wasm-scenario", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let (code, said) = refused(&[&played.flags("run", dir.path())[..], &["--start-height", "2"]].concat());
+    assert_eq!(code, 1);
+    assert!(
+        said.contains("\nerror: height 2 is the next to index, but the node only has 4 and later"),
+        "{said}"
+    );
 }
 
 #[test]

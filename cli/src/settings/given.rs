@@ -74,6 +74,7 @@ impl<G: Group> Args for Given<G> {
         let config = Arg::new(CONFIG)
             .long(CONFIG)
             .env("CAIRN_CONFIG")
+            .hide_env_values(true)
             .value_name("FILE")
             .value_parser(ValueParser::path_buf())
             .help("Configuration file, TOML; environment and flags come before it");

@@ -21,12 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A path in the repository.
-pub fn repository(path: &str) -> PathBuf {
+pub(crate) fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
 /// The program with `args`, in the repository's root and without the caller's settings.
-pub fn command(args: &[&str]) -> Command {
+pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
     command.args(args).current_dir(repository("")).stdin(Stdio::null()).env_remove("COLUMNS");
     for (name, _) in std::env::vars_os() {
@@ -38,25 +38,25 @@ pub fn command(args: &[&str]) -> Command {
 }
 
 /// Runs the program to its end.
-pub fn run(args: &[&str]) -> Output {
+pub(crate) fn run(args: &[&str]) -> Output {
     command(args).output().unwrap()
 }
 
 /// Standard output of a run that must succeed.
-pub fn printed(args: &[&str]) -> String {
+pub(crate) fn printed(args: &[&str]) -> String {
     let output = run(args);
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Exit code and standard error of a run.
-pub fn refused(args: &[&str]) -> (i32, String) {
+pub(crate) fn refused(args: &[&str]) -> (i32, String) {
     let output = run(args);
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
 /// A running program.
-pub struct Cairn {
+pub(crate) struct Cairn {
     child: Child,
     out: Lines,
     err: Lines,
@@ -64,11 +64,11 @@ pub struct Cairn {
 
 impl Cairn {
     /// Starts it, with logs as JSON.
-    pub fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
         Self::spawn(command(args))
     }
 
-    pub fn spawn(mut command: Command) -> Self {
+    pub(crate) fn spawn(mut command: Command) -> Self {
         command.args(["--log-format", "json"]).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let out = Lines::of(child.stdout.take().unwrap());
@@ -77,42 +77,42 @@ impl Cairn {
     }
 
     /// The next line on standard output that starts with `start`, without it.
-    pub fn line(&mut self, start: &str) -> String {
+    pub(crate) fn line(&mut self, start: &str) -> String {
         let line = self.out.find(|line| line.trim_start().starts_with(start));
         line.trim_start()[start.len()..].trim().to_owned()
     }
 
     /// The next log line with this message.
-    pub fn logged(&mut self, message: &str) -> Value {
+    pub(crate) fn logged(&mut self, message: &str) -> Value {
         let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_default();
         parse(&self.err.find(|line| parse(line)["message"] == message))
     }
 
     /// The next log line that contains `words`.
-    pub fn logged_about(&mut self, words: &str) -> String {
+    pub(crate) fn logged_about(&mut self, words: &str) -> String {
         self.err.find(|line| line.contains(words))
     }
 
     /// Where it serves, once it does.
-    pub fn url(&mut self) -> String {
+    pub(crate) fn url(&mut self) -> String {
         self.logged("serving")["url"].as_str().unwrap().to_owned()
     }
 
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent =
             Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
     /// Waits for its end; gives the exit code and how long it took.
-    pub fn ended(mut self) -> (Option<i32>, Duration) {
+    pub(crate) fn ended(mut self) -> (Option<i32>, Duration) {
         let start = Instant::now();
         let status = until("the process to end", || self.child.try_wait().unwrap());
         (status.code(), start.elapsed())
     }
 
     /// Ends it as a power failure would.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -161,7 +161,7 @@ impl Lines {
 }
 
 /// Looks until there is something.
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -173,7 +173,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// `GET url`: status and JSON.
-pub fn get(url: &str) -> (u16, Value) {
+pub(crate) fn get(url: &str) -> (u16, Value) {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -186,19 +186,20 @@ pub fn get(url: &str) -> (u16, Value) {
 }
 
 /// A replayed recording and the flags to index it with.
-pub struct Played {
-    pub node: Cairn,
+pub(crate) struct Played {
+    pub(crate) node: Cairn,
     flags: Vec<String>,
 }
 
 impl Played {
-    pub fn start(recording: &str, options: &[&str]) -> Self {
+    pub(crate) fn start(recording: &str, options: &[&str]) -> Self {
         let dir = format!("recordings/{recording}");
         let any = "127.0.0.1:0";
         let args = ["replay", &dir, "--comet", any, "--rest", any, "--json-rpc", any];
         let mut node = Cairn::start(&[&args, options].concat());
         let title = node.line(&format!("{recording}: chain "));
         let (chain, vm) = title.split_once(", vm ").unwrap();
+        // `services` relies on the order: the chain first.
         let mut flags = vec!["--chain-id".to_owned(), chain.to_owned(), "--vm".to_owned(), vm.to_owned()];
         for service in ["comet", "rest"].into_iter().chain((vm == "evm").then_some("json-rpc")) {
             flags.extend([format!("--{service}"), node.line(service)]);
@@ -207,13 +208,18 @@ impl Played {
     }
 
     /// `command` on `data`, of this chain, with a server on a free port.
-    pub fn flags<'a>(&'a self, command: &'a str, data: &'a Path) -> Vec<&'a str> {
+    pub(crate) fn flags<'a>(&'a self, command: &'a str, data: &'a Path) -> Vec<&'a str> {
         let own = [command, "--data", data.to_str().unwrap(), "--listen", "127.0.0.1:0", "--poll", "10ms"];
         own.into_iter().chain(self.flags.iter().map(String::as_str)).collect()
     }
 
+    /// The flags that name its services.
+    pub(crate) fn services(&self) -> Vec<&str> {
+        self.flags.iter().skip(4).map(String::as_str).collect()
+    }
+
     /// Indexes all of it undisturbed.
-    pub fn index(&self, data: &Path) {
+    pub(crate) fn index(&self, data: &Path) {
         let mut cairn = Cairn::start(&self.flags("ingest", data));
         cairn.logged("caught up");
         cairn.signal("TERM");
@@ -222,7 +228,7 @@ impl Played {
 }
 
 /// The digest of the database in `data`.
-pub fn digest(data: &Path) -> String {
+pub(crate) fn digest(data: &Path) -> String {
     let text = printed(&["db", "digest", "--data", data.to_str().unwrap()]);
     let digest = text.trim().strip_prefix("digest ").unwrap();
     assert_eq!(digest.len(), 64);
@@ -230,7 +236,7 @@ pub fn digest(data: &Path) -> String {
 }
 
 /// Compares `text` with a file of the repository; `UPDATE_GOLDEN=1` writes it instead.
-pub fn assert_golden(path: &str, text: &str) {
+pub(crate) fn assert_golden(path: &str, text: &str) {
     let file = repository(path);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         return std::fs::write(file, text).unwrap();
