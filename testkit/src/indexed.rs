@@ -15,6 +15,9 @@ use tokio::sync::watch;
 /// No recorded chain takes longer than this in a debug build on two cores.
 const PATIENCE: Duration = Duration::from_mins(5);
 
+/// Nor does a permanent error of a node take longer to be told.
+const PATIENCE_WITH_ERRORS: Duration = Duration::from_mins(1);
+
 /// The configuration that indexes `recording`.
 pub fn config(recording: &Recording) -> Result<Config> {
     let summary = recording.summary();
@@ -78,7 +81,7 @@ pub async fn index_from(node: Node, config: Config, store: Arc<dyn Store>, last:
 /// Why `ingest` stops, if nobody stops it.
 pub async fn failure(ingest: &Ingest) -> Result<ingest::Error> {
     let (_nobody, stopped) = watch::channel(false);
-    let ended = tokio::time::timeout(PATIENCE, ingest.run(stopped)).await;
+    let ended = tokio::time::timeout(PATIENCE_WITH_ERRORS, ingest.run(stopped)).await;
     match ended.context("the ingest does not come to its end")? {
         Ok(()) => bail!("the ingest ended without an error"),
         Err(error) => Ok(error),
