@@ -296,9 +296,10 @@ fn a_visitor_that_fails_ends_the_visit(engine: &impl Engine) {
 
 fn the_disk_is_measured(engine: &impl Engine) {
     let before = engine.reader().disk_bytes().unwrap();
-    engine.put(APPEND, &[(b"k", &vec![7; 100_000])]);
+    engine.put(APPEND, &[(b"k", &vec![7; 1_000_000])]);
     engine.writer().sync().unwrap();
-    assert!(engine.reader().disk_bytes().unwrap() >= before + 100_000);
+    // RocksDB may delete some small files of its start meanwhile.
+    assert!(engine.reader().disk_bytes().unwrap() >= before + 900_000);
 }
 
 macro_rules! every_engine {

@@ -147,7 +147,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         let file = |name: &str| fs::write(path.join(name), "").unwrap();
-        ["000009.log", "000010.log", "000007.sst", "LOG"].iter().for_each(|name| file(name));
+        for name in ["000009.log", "000010.log", "000007.sst", "LOG"] {
+            file(name);
+        }
         let before = Listing::of(path).unwrap();
         assert_eq!(before.newest_log, 10);
         file("000011.sst");
