@@ -119,7 +119,7 @@ impl Follower {
     }
 }
 
-/// Under full load an owner deletes files every few seconds, and opening takes a fraction of that.
+/// Enough to outlast a burst of deletions; more would only hide an owner that is always faster.
 const MAX_ATTEMPTS: usize = 10;
 
 fn open(

@@ -15,7 +15,7 @@ use crate::{
 
 pub(super) struct RocksSnapshot<'a> {
     store: &'a RocksStore,
-    /// For reads by key: made once, they cost as much as a read from the cache.
+    /// For reads by key, made once for all of them.
     by_key: ReadOptions,
     moment: Moment<'a>,
 }
