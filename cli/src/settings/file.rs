@@ -35,7 +35,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn table(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), Error> {
-        for (key, value) in table.iter() {
+        for (key, value) in table {
             let name = format!("{section}{}", key.get_ref());
             let line = self.line(key.span().start);
             if let DeValue::Table(inner) = value.get_ref()

@@ -69,10 +69,8 @@ fn leaf(key: &Key) -> &'static str {
 
 fn assignment(key: &Key, texts: &[String]) -> String {
     let literals: Vec<_> = texts.iter().map(|text| literal(text)).collect();
-    match key.many {
-        true => format!("{} = [{}]", leaf(key), literals.join(", ")),
-        false => format!("{} = {}", leaf(key), literals.join(", ")),
-    }
+    let value = literals.join(", ");
+    if key.many { format!("{} = [{value}]", leaf(key)) } else { format!("{} = {value}", leaf(key)) }
 }
 
 /// `text` in TOML: bare where it is a number or a boolean in its only spelling, else a string.

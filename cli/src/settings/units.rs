@@ -82,13 +82,11 @@ pub(crate) fn bytes_text(bytes: u64) -> String {
 
 /// `text` as one of `choices`.
 pub(crate) fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, BadText> {
-    match choices.iter().find(|(name, _)| *name == text) {
-        Some((_, value)) => Ok(*value),
-        None => {
-            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-            Err(BadText::new(text, format!("one of {}", names.join(", "))))
-        }
+    if let Some((_, value)) = choices.iter().find(|(name, _)| *name == text) {
+        return Ok(*value);
     }
+    let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+    Err(BadText::new(text, format!("one of {}", names.join(", "))))
 }
 
 #[cfg(test)]

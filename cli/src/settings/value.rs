@@ -41,9 +41,10 @@ impl Value {
     pub(crate) fn split(key: &Key, texts: impl IntoIterator<Item = String>, origin: Origin) -> Self {
         let mut parts = Vec::new();
         for text in texts {
-            match key.many {
-                true => parts.extend(text.split(',').map(|part| part.trim().to_owned())),
-                false => parts.push(text),
+            if key.many {
+                parts.extend(text.split(',').map(|part| part.trim().to_owned()));
+            } else {
+                parts.push(text);
             }
         }
         Self { texts: parts, origin }

@@ -2,6 +2,7 @@
 //!
 //! Must hold: every wait has a bound and says what it waited for; a test that fails leaves no process behind.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How often a condition is looked at that nothing tells of.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -109,6 +110,13 @@ impl Cairn {
         let start = Instant::now();
         let status = until("the process to end", || self.child.try_wait().unwrap());
         (status.code(), start.elapsed())
+    }
+
+    /// Ends it as a power failure would, `after` it was started or a little later.
+    pub(crate) fn kill_after(self, after: Duration) {
+        // Not a wait for something: the moment is the test's input.
+        thread::sleep(after);
+        self.kill();
     }
 
     /// Ends it as a power failure would.
