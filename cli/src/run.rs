@@ -40,10 +40,10 @@ pub(crate) async fn index(
         ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
         () = interrupt::stopped(stop) => return Ok(()),
     };
-    let serving = serves.then(|| Serving::start(settings, store)).transpose()?;
+    let serving = serves.then(|| Serving::start(settings, Arc::clone(&store) as _)).transpose()?;
     let outcome = tokio::select! {
         outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
-        outcome = watch_over(&ingest, screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
+        outcome = watch_over(&ingest, &store, screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
     };
     if let Some(serving) = serving {
         serving.stop().await;
@@ -51,9 +51,10 @@ pub(crate) async fn index(
     outcome
 }
 
-/// Reports progress for as long as it is polled; fails if `arrived` does.
+/// Reports progress for as long as it is polled, and tidies up when the head is reached; fails if `arrived` does.
 async fn watch_over(
     ingest: &Ingest,
+    store: &Arc<RocksStore>,
     screen: &Screen,
     serving: Option<&Serving>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
@@ -64,6 +65,9 @@ async fn watch_over(
         // The sender lives in the report, which does not end.
         drop(has_arrived.wait_for(|arrived| *arrived).await);
         arrived(serving)?;
+        // What catching up left in the log is written a second time as tables, and the log goes: less than half the disk.
+        let store = Arc::clone(store);
+        tokio::task::spawn_blocking(move || store.flush()).await??;
         std::future::pending::<anyhow::Result<Infallible>>().await
     };
     tokio::select! {

@@ -2,6 +2,8 @@
 //! `schema/dict`. Run it (`make dictionaries`) when the form of a record changes; records that are stored already keep
 //! the dictionary in their database.
 
+#![expect(clippy::print_stdout, reason = "a tool that says what it wrote")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,8 +22,7 @@ const CHAINS: [&str; 5] = ["evm-scenario", "move-scenario", "wasm-scenario", "l1
 
 /// Sizes that were measured best (`spec` figures: a transaction 289 bytes with 112 KiB and 351 with 32; small records
 /// are worse with a larger one).
-const SIZES: [(&str, usize); 3] =
-    [("tx", 112 << 10), ("evm_tx", 32 << 10), ("internal_tx", 32 << 10)];
+const SIZES: [(&str, usize); 3] = [("tx", 112 << 10), ("evm_tx", 32 << 10), ("internal_tx", 32 << 10)];
 
 #[derive(Default)]
 struct Samples {
@@ -87,7 +88,9 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
         for tx in &block.evm_txs {
             samples.evm_txs.push(plain(&tx.payload)?);
         }
-        let (Some(Trace::Result(trace)), n @ 1..) = (&height.eth_trace, block.evm_txs.len()) else { continue };
+        let (Some(Trace::Result(trace)), n @ 1..) = (&height.eth_trace, block.evm_txs.len()) else {
+            continue;
+        };
         let frames = workshops
             .with(|workshop| derive::frames(height.height, n as u64, trace, &Retraced::new(), workshop))??;
         for chunk in frames.txs.iter().flat_map(|tx| &tx.chunks) {

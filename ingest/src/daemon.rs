@@ -59,7 +59,7 @@ impl Ingest {
         let verify = || node.comet.verify_chain(&config.chain_id);
         let status = retry::until(Backoff::default(), "status", verify)
             .await
-            .map_err(|source| Error::Node { height: 0, what: "status", source })?;
+            .map_err(|source| Error::start("status", source))?;
         let stored = schema::open::identity(&*store)?;
         let prefix = match (&config.prefix, &stored) {
             (Some(prefix), _) => prefix.clone(),
@@ -159,10 +159,7 @@ impl Ingest {
         self.block_lane(halt)?.run().await
     }
 
-    fn block_lane(
-        &self,
-        stop: watch::Receiver<bool>,
-    ) -> Result<Lane<BlockSource, BlockSink>, Error> {
+    fn block_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<BlockSource, BlockSink>, Error> {
         let snapshot = self.store.snapshot()?;
         let at: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
         let source = BlockSource {
@@ -265,7 +262,7 @@ async fn ask_prefix(node: &Node) -> Result<String, Error> {
     };
     retry::until(Backoff::default(), "bech32 prefix", || rest.bech32_prefix())
         .await
-        .map_err(|source| Error::Node { height: 0, what: "bech32 prefix", source })
+        .map_err(|source| Error::start("bech32 prefix", source))
 }
 
 /// The error with everything that caused it, in one line.

@@ -16,7 +16,15 @@ pub enum Error {
         /// What was asked for.
         what: &'static str,
         /// The node's answer.
-        source: node::Error,
+        source: Box<node::Error>,
+    },
+    /// The node refuses what a start needs.
+    #[error("asking the node for its {what}")]
+    Start {
+        /// What was asked for.
+        what: &'static str,
+        /// The node's answer.
+        source: Box<node::Error>,
     },
     /// An endpoint belongs to another chain.
     #[error("block {height} is of chain `{found}`, not `{wanted}`: check the node's addresses")]
@@ -77,7 +85,9 @@ pub enum Error {
     #[error("the chain has more message-type sets than can be numbered")]
     TooManySets,
     /// The block lane has passed a height without storing it.
-    #[error("table `block` has no row {height} below the block lane's height; `cairn db rollback --to` a height below it")]
+    #[error(
+        "table `block` has no row {height} below the block lane's height; `cairn db rollback --to` a height below it"
+    )]
     BlockMissing {
         /// The height.
         height: u64,
@@ -101,8 +111,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// Descriptors that cannot be used.
     pub(crate) fn descriptors(reason: impl Display) -> Self {
         Self::Descriptors { reason: reason.to_string() }
+    }
+
+    /// The node's final no to a question about `height`.
+    pub(crate) fn node(height: u64, what: &'static str, source: node::Error) -> Self {
+        Self::Node { height, what, source: Box::new(source) }
+    }
+
+    /// The node's final no to a question of a start.
+    pub(crate) fn start(what: &'static str, source: node::Error) -> Self {
+        Self::Start { what, source: Box::new(source) }
     }
 }
 

@@ -84,7 +84,8 @@ impl<S: Source, K: Sink<S::Item>> Lane<S, K> {
         };
         // With the last sender gone the writer commits what it has, and ends.
         drop(writer_ended);
-        let written = writer.await.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })?;
+        let written =
+            writer.await.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })?;
         // Nothing is ever sent: the channel closes when the last task, aborted or not, is gone.
         all_ended.recv().await;
         written.and(outcome)

@@ -57,7 +57,7 @@ pub(crate) async fn insist<T, F: Future<Output = Result<T, node::Error>>>(
     what: &'static str,
     ask: impl FnMut() -> F,
 ) -> Result<T, Error> {
-    retry::until(Backoff::default(), what, ask).await.map_err(|source| Error::Node { height, what, source })
+    retry::until(Backoff::default(), what, ask).await.map_err(|source| Error::node(height, what, source))
 }
 
 /// Waiting for an answer to become right.

@@ -78,7 +78,7 @@ fn said_by_node(error: Error) -> (u64, node::Error) {
     match error {
         Error::Node { height, source, .. } => {
             assert_eq!(source.kind(), node::Kind::Permanent);
-            (height, source)
+            (height, *source)
         }
         other => panic!("{other:?}"),
     }

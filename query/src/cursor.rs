@@ -6,17 +6,18 @@
 //! decimal offset, of `{"sequence":N}` or of `{"height":N}`.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
-use base64::engine::DecodePaddingMode;
 use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
 
 /// Version of our form; no deployed cursor begins with this byte.
 const VERSION: u8 = 1;
 /// The cursor means the page that ends just before its row.
 const BACKWARD: u8 = 1;
 
-const LENIENT: GeneralPurposeConfig =
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true);
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
@@ -160,7 +161,12 @@ mod tests {
             (Space::Txs, "0", Cursor::Offset(0)),
         ] {
             let padded = PADDED.encode(text);
-            for key in [padded.as_str(), padded.trim_end_matches('='), &padded.replace('+', "-").replace('/', "_"), &padded.replace('+', " ")] {
+            for key in [
+                padded.as_str(),
+                padded.trim_end_matches('='),
+                &padded.replace('+', "-").replace('/', "_"),
+                &padded.replace('+', " "),
+            ] {
                 assert_eq!(decode(space, key), Ok(Some(cursor)), "{text}");
             }
         }

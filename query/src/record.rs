@@ -13,7 +13,12 @@ pub(crate) fn txs(out: &mut Vec<u8>, s: &dyn Snapshot, codec: &Codec, seqs: &[u6
 }
 
 /// Appends the EVM transactions `seqs`, with commas between them.
-pub(crate) fn evm_txs(out: &mut Vec<u8>, s: &dyn Snapshot, codec: &Codec, seqs: &[u64]) -> Result<(), Refusal> {
+pub(crate) fn evm_txs(
+    out: &mut Vec<u8>,
+    s: &dyn Snapshot,
+    codec: &Codec,
+    seqs: &[u64],
+) -> Result<(), Refusal> {
     by_seq(out, s, codec, EvmTxs::SPEC, seqs)
 }
 

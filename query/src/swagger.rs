@@ -21,8 +21,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
     cache: Freshness::RECORD,
 }];
 
-static DOCUMENT: Schema =
-    Schema { name: "swagger.Document", doc: "A Swagger 2.0 document.", fields: &[] };
+static DOCUMENT: Schema = Schema { name: "swagger.Document", doc: "A Swagger 2.0 document.", fields: &[] };
 
 /// The Swagger 2.0 document of the indexer API, without the EVM's paths on a chain that has none.
 pub fn document(version: &str, evm: bool) -> serde_json::Value {
@@ -36,6 +35,7 @@ pub fn document(version: &str, evm: bool) -> serde_json::Value {
     )
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]
 fn swagger(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
     Ok(Reply::json(document(&indexer.build.version, indexer.is_evm()).to_string()))
 }

@@ -33,9 +33,14 @@ impl Paging {
     pub(crate) fn of(call: &Call<'_>, space: Space) -> Result<Self, Refusal> {
         let limit = match integer(call, "pagination.limit") {
             None => DEFAULT_LIMIT,
-            Some(limit) => u64::try_from(limit).ok().filter(|limit| (1..=MAX_LIMIT).contains(limit)).ok_or_else(
-                || Refusal::bad_request(format!("pagination.limit must be between 1 and {MAX_LIMIT}: got {limit}")),
-            )?,
+            Some(limit) => u64::try_from(limit)
+                .ok()
+                .filter(|limit| (1..=MAX_LIMIT).contains(limit))
+                .ok_or_else(|| {
+                    Refusal::bad_request(format!(
+                        "pagination.limit must be between 1 and {MAX_LIMIT}: got {limit}"
+                    ))
+                })?,
         };
         let offset = integer(call, "pagination.offset").unwrap_or(0);
         let offset = u64::try_from(offset).map_err(|_| {
@@ -47,8 +52,11 @@ impl Paging {
                 .map_err(|error| Refusal::bad_request(format!("{error}: got `{}`", shown(key))))?
                 .unwrap_or(Cursor::Offset(offset)),
         };
-        let direction =
-            if call.boolean("pagination.reverse", true) { Direction::Descending } else { Direction::Ascending };
+        let direction = if call.boolean("pagination.reverse", true) {
+            Direction::Descending
+        } else {
+            Direction::Ascending
+        };
         let count_total = call.boolean("pagination.count_total", true);
         Ok(Self { request: PageRequest { at, limit, direction }, count_total, space })
     }
@@ -90,7 +98,10 @@ pub(crate) fn height(call: &Call<'_>) -> Result<u64, Refusal> {
         Refusal::bad_request(format!("[INVALID_VALUE] invalid value for height: {} ({what})", shown(text)))
     };
     let height: i64 = text.parse().map_err(|_| invalid("must be a valid integer"))?;
-    u64::try_from(height).ok().filter(|height| *height > 0).ok_or_else(|| invalid("must be a positive integer"))
+    u64::try_from(height)
+        .ok()
+        .filter(|height| *height > 0)
+        .ok_or_else(|| invalid("must be a positive integer"))
 }
 
 /// The path parameter `account`.
@@ -120,8 +131,10 @@ pub(crate) fn hash(call: &Call<'_>) -> Result<Option<[u8; 32]>, Refusal> {
 /// comma-separated or repeated, with or without a leading `/`; a name that nothing has matches nothing.
 pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Vec<u32>>, Refusal> {
     let names = call.all("msgs").flat_map(|value| value.split(',')).map(str::trim);
-    let mut types: Vec<String> =
-        names.filter(|name| !name.is_empty()).map(|name| name.strip_prefix('/').unwrap_or(name).to_owned()).collect();
+    let mut types: Vec<String> = names
+        .filter(|name| !name.is_empty())
+        .map(|name| name.strip_prefix('/').unwrap_or(name).to_owned())
+        .collect();
     types.sort_unstable();
     types.dedup();
     match types.len() {

@@ -56,6 +56,7 @@ pub type HashPrefix = [u8; 8];
 
 /// The prefix of `hash` that is stored.
 pub fn hash_prefix(hash: &[u8; 32]) -> HashPrefix {
-    let [a, b, c, d, e, f, g, h, ..] = *hash;
-    [a, b, c, d, e, f, g, h]
+    let mut prefix = HashPrefix::default();
+    prefix.copy_from_slice(&hash[..8]);
+    prefix
 }

@@ -88,7 +88,9 @@ pub enum Error {
     #[error("{0}")]
     Refused(#[from] open::Refusal),
     /// A stored record does not decompress or does not hold what its table promises.
-    #[error("table `{table}`, key {key}: {reason}; run `cairn db rollback` below it and let it be indexed again")]
+    #[error(
+        "table `{table}`, key {key}: {reason}; run `cairn db rollback` below it and let it be indexed again"
+    )]
     Record {
         /// The table's name.
         table: &'static str,

@@ -39,8 +39,7 @@ impl Table for MsgSetByNames {
 pub struct MsgSetByType;
 
 impl Table for MsgSetByType {
-    const SPEC: &'static TableSpec =
-        &TableSpec { name: "msg_set_by_type", tag: 0x1a, access: Access::Scan };
+    const SPEC: &'static TableSpec = &TableSpec { name: "msg_set_by_type", tag: 0x1a, access: Access::Scan };
     type Key = (Text, u32);
     type Value = ();
 }

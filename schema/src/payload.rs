@@ -131,7 +131,8 @@ impl std::fmt::Debug for Pool {
 impl Codec {
     /// The dictionaries of the database behind `snapshot`.
     pub fn load(snapshot: &dyn Snapshot) -> Result<Self, Error> {
-        let rows = store::table::rows::<Dictionary>(snapshot, &store::key::All, Order::Asc, usize::from(u16::MAX))?;
+        let rows =
+            store::table::rows::<Dictionary>(snapshot, &store::key::All, Order::Asc, usize::from(u16::MAX))?;
         let dictionaries = rows
             .into_iter()
             .map(|(number, Message(row))| Loaded { number, row, idle: Pool::default() })
@@ -141,7 +142,8 @@ impl Codec {
 
     /// A compressor of `kind`, with the newest dictionary for it. One for each thread.
     pub fn encoder(&self, kind: Kind) -> Result<Encoder, Error> {
-        let newest = self.dictionaries.iter().filter(|d| d.row.kind == kind.number()).max_by_key(|d| d.number);
+        let newest =
+            self.dictionaries.iter().filter(|d| d.row.kind == kind.number()).max_by_key(|d| d.number);
         let (number, bytes) = newest.map_or((0, &[][..]), |d| (d.number, d.row.bytes.as_slice()));
         Encoder::new(number, bytes).map_err(|error| Error::Record {
             table: Dictionary::SPEC.name,

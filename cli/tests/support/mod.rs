@@ -243,6 +243,15 @@ pub(crate) fn digest(data: &Path) -> String {
     digest.to_owned()
 }
 
+/// The last indexed height of the database in `data`; 0 where there is none yet.
+pub(crate) fn height(data: &Path) -> u64 {
+    let output = run(&["db", "info", "--data", data.to_str().unwrap()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("blocks"));
+    line.and_then(|rest| rest.split_whitespace().find_map(|word| word.trim_end_matches(',').parse().ok()))
+        .unwrap_or(0)
+}
+
 /// Compares `text` with a file of the repository; `UPDATE_GOLDEN=1` writes it instead.
 pub(crate) fn assert_golden(path: &str, text: &str) {
     let file = repository(path);

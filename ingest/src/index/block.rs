@@ -16,8 +16,11 @@ pub(super) struct BlockRows;
 impl BlockIndex for BlockRows {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error> {
         // The first block that is indexed has no time to be counted from (indexing.md §2).
-        let since_last =
-            if before.height == 0 { 0 } else { block.time.millis_since(Timestamp::from_unix_nanos(before.time)) };
+        let since_last = if before.height == 0 {
+            0
+        } else {
+            block.time.millis_since(Timestamp::from_unix_nanos(before.time))
+        };
         let mut json = Vec::with_capacity(512);
         write_block_record(
             &mut json,

@@ -110,7 +110,12 @@ impl BlockSource {
     async fn by_node(&self, height: u64, tx: &Unrendered) -> Option<Bytes> {
         let Unrendered { index, reason, raw, .. } = tx;
         let Some(rest) = &self.tools.node.rest else {
-            tracing::warn!(height, index, reason, "transaction stored opaque: there is no REST address to ask");
+            tracing::warn!(
+                height,
+                index,
+                reason,
+                "transaction stored opaque: there is no REST address to ask"
+            );
             return None;
         };
         match insist(height, "decoded transaction", || rest.decode_tx(raw)).await {

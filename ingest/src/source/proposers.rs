@@ -11,7 +11,7 @@ use node::retry::{self, Backoff};
 use super::Tools;
 
 /// An address that no validator has is asked for again after this long, not for each of its blocks.
-const ASK_AGAIN_AFTER: Duration = Duration::from_secs(60);
+const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
 
 /// The chain's validators by consensus address. A rollup has a few, an L1 some hundreds.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ const LEVEL: i32 = 9;
 const MAX_SETS: usize = 256;
 
 /// A type that stays unknown is not asked for with each of its transactions.
-const ASK_AGAIN_AFTER: Duration = Duration::from_secs(60);
+const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
 
 /// A compiled descriptor set and its SHA-256.
 pub(crate) type Compiled = (Registry, [u8; 32]);
@@ -78,7 +78,11 @@ impl Refresher {
         match self.fresh(tools, height).await {
             Ok((registry, sha256)) => {
                 let newer = sha256 != used;
-                tracing::info!(height, newer, "descriptors asked for again: a transaction is not covered by them");
+                tracing::info!(
+                    height,
+                    newer,
+                    "descriptors asked for again: a transaction is not covered by them"
+                );
                 if newer {
                     tools.workshops.set_registry(Arc::new(registry), sha256);
                 }
@@ -93,12 +97,15 @@ impl Refresher {
 
     async fn fresh(&self, tools: &Tools, height: u64) -> Result<Compiled, Error> {
         let asked = tools.node.descriptors().await;
-        let set = asked.map_err(|source| Error::Node { height, what: "descriptors", source })?;
+        let set = asked.map_err(|source| Error::node(height, "descriptors", source))?;
         let registry = Registry::from_descriptors(&set.bytes).map_err(Error::descriptors)?;
         keep(&*self.store, set.sha256, &set.bytes, height)?;
         Ok((registry, set.sha256))
     }
 }
+
+/// The SHA-256 of a stored descriptor set, and the set.
+type Stored = ([u8; 32], Vec<u8>);
 
 fn keep(store: &dyn Store, sha256: [u8; 32], bytes: &[u8], height: u64) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
@@ -113,10 +120,11 @@ fn keep(store: &dyn Store, sha256: [u8; 32], bytes: &[u8], height: u64) -> Resul
     Ok(store.commit(batch, Durability::Synced)?)
 }
 
-fn newest(store: &dyn Store) -> Result<Option<([u8; 32], Vec<u8>)>, Error> {
+fn newest(store: &dyn Store) -> Result<Option<Stored>, Error> {
     let snapshot = store.snapshot()?;
     let sets = store::table::rows::<Descriptors>(&*snapshot, &store::key::All, Order::Asc, MAX_SETS)?;
-    let Some((sha256, Message(newest))) = sets.into_iter().max_by_key(|(_, Message(set))| set.first_height) else {
+    let Some((sha256, Message(newest))) = sets.into_iter().max_by_key(|(_, Message(set))| set.first_height)
+    else {
         return Ok(None);
     };
     let bytes = zstd::stream::decode_all(newest.compressed.as_slice()).map_err(Error::descriptors)?;

@@ -2,11 +2,11 @@
 
 use schema::block::{Block, Blocks};
 use store::{Bounds, Message, Order, Table as _};
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
 use web::call::Call;
 use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param};
 use web::refusal::Refusal;
 use web::reply::Reply;
+use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
 
 use super::{list, one};
 use crate::array::Run;
@@ -78,7 +78,11 @@ static BLOCK: Schema = Schema {
         Field::new("chain_id", Kind::String, ""),
         Field::new("height", Kind::String, "Decimal."),
         Field::new("hash", Kind::String, "Upper-case hex."),
-        Field::new("block_time", Kind::String, "Milliseconds since the block before; 0 for the first indexed block."),
+        Field::new(
+            "block_time",
+            Kind::String,
+            "Milliseconds since the block before; 0 for the first indexed block.",
+        ),
         Field::new("timestamp", Kind::String, "RFC 3339, UTC, whole seconds."),
         Field::new("gas_used", Kind::String, "Decimal, summed over the block's transactions."),
         Field::new("gas_wanted", Kind::String, "Decimal, summed over the block's transactions."),
@@ -118,12 +122,14 @@ fn blocks(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
         let (start, end) = (first.min(last).to_be_bytes(), (first.max(last) + 1).to_be_bytes());
         let order = if first <= last { Order::Asc } else { Order::Desc };
         let bounds = Bounds { start: &start, end: Some(&end) };
-        let rows = view.snapshot().scan(Blocks::SPEC, bounds, order, page.len()).map_err(Refusal::internal)?;
+        let rows =
+            view.snapshot().scan(Blocks::SPEC, bounds, order, page.len()).map_err(Refusal::internal)?;
         if rows.len() != page.len() {
             return Err(Refusal::internal(format!("blocks are missing between {first} and {last}")));
         }
         for (i, (key, value)) in rows.iter().enumerate() {
-            let (_, Message(block)) = store::table::decode_row::<Blocks>(key, value).map_err(Refusal::internal)?;
+            let (_, Message(block)) =
+                store::table::decode_row::<Blocks>(key, value).map_err(Refusal::internal)?;
             if i > 0 {
                 out.push(b',');
             }

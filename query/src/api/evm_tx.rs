@@ -3,11 +3,11 @@
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash};
 use schema::keys::{HashPrefix, Owner, Role, hash_prefix};
 use store::Order;
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
 use web::call::Call;
 use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param, Type};
 use web::refusal::Refusal;
 use web::reply::Reply;
+use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
 
 use super::{block, list, one};
 use crate::array::{Array, Run, Stored};
@@ -142,7 +142,8 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     let height = wire::height(call)?;
     let paging = Paging::of(call, Space::EvmTxs)?;
     let view = indexer.view()?;
-    let of_block = block::at(&view, height)?.map(|block| Run { first: block.first_evm_tx, len: block.evm_txs });
+    let of_block =
+        block::at(&view, height)?.map(|block| Run { first: block.first_evm_tx, len: block.evm_txs });
     answer(indexer, &view, &paging, &of_block.unwrap_or(Run { first: 1, len: 0 }))
 }
 

@@ -3,11 +3,11 @@
 use schema::internal_tx::{AccountCalls, CallsByHash, CallsByHeight};
 use schema::keys::{HashPrefix, Owner, hash_prefix};
 use store::{Message, Order};
-use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
 use web::call::Call;
 use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param};
 use web::refusal::Refusal;
 use web::reply::Reply;
+use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
 
 use super::{evm_tx, list};
 use crate::array::{Array, Run, Stored};
@@ -114,7 +114,8 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     let paging = Paging::of(call, Space::Calls)?;
     let view = indexer.view()?;
     let row = store::table::read::<CallsByHeight>(view.snapshot(), &height).map_err(Refusal::internal)?;
-    let run = row.map_or(Run { first: 1, len: 0 }, |Message(calls)| Run { first: calls.first, len: calls.count });
+    let run =
+        row.map_or(Run { first: 1, len: 0 }, |Message(calls)| Run { first: calls.first, len: calls.count });
     answer(indexer, &view, &paging, &run)
 }
 

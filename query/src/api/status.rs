@@ -29,7 +29,11 @@ static STATUS: Schema = Schema {
         Field::new("commit_hash", Kind::String, "Commit that it was built from."),
         Field::new("chain_id", Kind::String, "The chain."),
         Field::new("height", Kind::Integer, "The last indexed block; 0 before the first."),
-        Field::new("internal_tx_height", Kind::Integer, "The last block with internal transactions indexed; EVM only."),
+        Field::new(
+            "internal_tx_height",
+            Kind::Integer,
+            "The last block with internal transactions indexed; EVM only.",
+        ),
         Field::new("rich_list_height", Kind::Integer, "The last block that the rich list has; EVM only."),
     ],
 };
