@@ -7,7 +7,7 @@
 //! | `file` | the configuration file |
 //! | [`value`] | a value as written, with its place |
 //! | [`units`] | texts of times, bytes and choices |
-//! | [`print`] | `cairn config` and the example file |
+//! | [`mod@print`] | `cairn config` and the example file |
 //!
 //! What must hold: file < environment < flags; every source is parsed by the same code; an error names the place.
 
