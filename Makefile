@@ -10,7 +10,7 @@ CARGO_DENY_VERSION := 0.20.2
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test check deny bench needs
+.PHONY: demo build test tests check deny bench dictionaries needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -20,8 +20,11 @@ demo: build
 build: needs
 	cargo build --release --workspace --bin cairn
 
-# Every test.
-test: needs
+# Everything that must be green before a change is merged. Formats and lints first: they fail fastest.
+test: check tests deny
+
+# Every test; those of generated files (SCHEMA.md, openapi/indexer.json, config.example.toml) among them.
+tests: needs
 	cargo test --release --workspace
 
 # What a change must pass beside the tests: format, lints, documentation, benches that compile.
@@ -37,6 +40,11 @@ deny:
 	command -v cargo-deny >/dev/null || test -x "$(TOOLS)/bin/cargo-deny" || \
 	    cargo install --locked --version $(CARGO_DENY_VERSION) --root "$(TOOLS)" cargo-deny
 	PATH="$$PATH:$(TOOLS)/bin" cargo deny --workspace check licenses bans sources
+
+# Trains the dictionaries that new databases begin with, on the recordings.
+dictionaries: needs
+	cargo build --release --workspace --example train_dictionaries
+	"$(CARGO_TARGET_DIR)/release/examples/train_dictionaries"
 
 # Every measurement; minutes.
 bench: needs

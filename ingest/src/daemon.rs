@@ -84,6 +84,9 @@ impl Ingest {
             prefix: prefix.clone(),
             start_height,
         };
+        // Before anything is written: a database that is made stays of what it was made for.
+        let unfinished = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default();
+        refuse_gap(&unfinished, start_height, first)?;
         schema::open::or_create(&*store, &identity)?;
         rollback::finish_pending(&*store)?;
 
@@ -92,10 +95,7 @@ impl Ingest {
         let calls: CallLane = meta::read(&*snapshot)?.unwrap_or_default();
         let codec = Arc::new(Codec::load(&*snapshot)?);
         drop(snapshot);
-        let next = next_height(&blocks, start_height);
-        if next < first {
-            return Err(Error::Gap { next, earliest: first });
-        }
+        let next = refuse_gap(&blocks, start_height, first)?;
         let (registry, descriptors) = source::bootstrap(&node, &*store, next).await?;
         let rules = Rules { vm: config.vm, prefix, registry: Arc::new(registry), descriptors };
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
@@ -252,6 +252,12 @@ impl Ingest {
 /// The first height that is not indexed.
 fn next_height(lane: &BlockLane, start_height: u64) -> u64 {
     lane.height.saturating_add(1).max(start_height)
+}
+
+/// The first height that is not indexed, if the node, whose first block is `first`, has it.
+fn refuse_gap(lane: &BlockLane, start_height: u64, first: u64) -> Result<u64, Error> {
+    let next = next_height(lane, start_height);
+    if next < first { Err(Error::Gap { next, earliest: first }) } else { Ok(next) }
 }
 
 async fn ask_prefix(node: &Node) -> Result<String, Error> {

@@ -11,7 +11,7 @@
 //! | [`daemon`](Ingest) | starts the lanes and watches over them |
 //! | `lane` | one ordered stream of heights with one watermark |
 //! | `source` | from the node to a derived height; what is asked again, and when |
-//! | [`derive`] | raw answers of a height → what its indexes need; pure |
+//! | [`mod@derive`] | raw answers of a height → what its indexes need; pure |
 //! | `sink`, `index` | a derived height → rows |
 //!
 //! What must hold: all rows of a height in a lane, their counts and the lane's height are in one commit; no answer that

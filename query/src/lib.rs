@@ -2,7 +2,7 @@
 //!
 //! An endpoint is a value ([`web::endpoint::Endpoint`]) in the list of its group; [`ENDPOINTS`] is all of them, and routing,
 //! 404 and 405, and the OpenAPI document come from it. A handler takes one snapshot, says which array of sequences it
-//! shows ([`array`]), and leaves the page to [`page`] and the records to `record`. Nothing here ever calls a node.
+//! shows ([`mod@array`]), and leaves the page to [`page`] and the records to `record`. Nothing here ever calls a node.
 
 pub mod array;
 pub mod cursor;

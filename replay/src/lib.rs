@@ -10,7 +10,7 @@
 //! | [`tally`] | what was asked, and what was missing |
 //! | [`fault`] | what goes wrong, how often, and for which requests |
 //! | [`server`] | the three servers, the height that is shown |
-//! | [`record`] | asks a live node everything and writes the files |
+//! | [`mod@record`] | asks a live node everything and writes the files |
 //!
 //! ```no_run
 //! # async fn play() -> Result<(), replay::Error> {

@@ -1,6 +1,6 @@
 //! cairn's tables: what is where on disk, and nothing else.
 //!
-//! Every table is declared once, in [`tables!`]; opening a database, options, the digest, the format golden and
+//! Every table is declared once, in the list `tables!` below; opening a database, options, the digest, the format golden and
 //! `db info` are all derived from that list. A table and all orders of the same thing live in one file:
 //!
 //! | file | holds |
