@@ -19,6 +19,8 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use rocksdb::DB;
@@ -119,8 +121,12 @@ impl Follower {
     }
 }
 
-/// Enough to outlast a burst of deletions; more would only hide an owner that is always faster.
-const MAX_ATTEMPTS: usize = 10;
+/// With the pauses between them about a second, which outlasts a burst of flushes; more would only hide an owner that is
+/// always faster.
+const MAX_ATTEMPTS: u32 = 64;
+
+/// The longest pause between two attempts.
+const MAX_PAUSE: Duration = Duration::from_millis(20);
 
 fn open(
     primary: &Path,
@@ -128,7 +134,7 @@ fn open(
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
 ) -> Result<Instance, Error> {
-    let mut attempts = 0;
+    let mut attempts = 0_u32;
     loop {
         attempts += 1;
         let files = Listing::of(primary)?;
@@ -151,5 +157,7 @@ fn open(
             Ok(db) => drop(Handle { db }),
             Err(_) => {} // It may have been caught between a deletion and the news of it.
         }
+        // A reader at the gate waits meanwhile, rather than being refused.
+        thread::sleep(Duration::from_millis(attempts.into()).min(MAX_PAUSE));
     }
 }
