@@ -44,6 +44,7 @@ impl Gate {
 
     /// Waits for a slot and for room. First come, first served.
     pub(crate) async fn enter(&self) -> Pass<'_> {
+        // An error would mean a closed semaphore, and nobody closes these: `None` is out of reach and would only lift a bound.
         let slot = self.slots.acquire().await.ok();
         let expected = self.expected.load(Ordering::Relaxed).min(self.size);
         let room = self.room.acquire_many(expected).await.ok();
