@@ -39,6 +39,14 @@ impl Batch {
         self.bytes += self.writes_of(table).put(key, value);
     }
 
+    /// The value that the last write of `key` sets. It looks at every write to the table.
+    pub(crate) fn find(&self, table: &TableSpec, key: &[u8]) -> Option<&[u8]> {
+        let writes = self.tables.iter().find(|writes| writes.spec.tag == table.tag)?;
+        let head = head(key);
+        let last = writes.writes.iter().rev().find(|write| write.head == head && writes.key(write) == key)?;
+        writes.value(last)
+    }
+
     /// Bytes of all keys and values so far: what decides when a batch is large enough.
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -10,6 +10,7 @@
 //! | [`key`], [`value`] | bytes that sort like the values they stand for; bytes that come back as written |
 //! | [`table`] | tables as types, and typed reads |
 //! | [`list`] | lists as arrays: a length, random access, exact pages |
+//! | [`ranked`] | ordered sets that change, with ranks |
 //! | [`txn`] | [`Txn`]: what a writer does between two commits |
 //! | [`error`] | what can go wrong, and the remedy |
 //!
@@ -73,6 +74,7 @@ pub mod error;
 pub mod key;
 pub mod list;
 pub mod mem;
+pub mod ranked;
 pub mod rocks;
 pub mod table;
 pub mod txn;
@@ -86,6 +88,7 @@ pub use error::Error;
 pub use key::{Key, PrefixOf};
 pub use list::{COUNT, List};
 pub use mem::MemStore;
+pub use ranked::{RANK, Ranked};
 pub use rocks::{RocksOptions, RocksStore};
 pub use table::Table;
 pub use txn::{Counts, Pending, Txn};

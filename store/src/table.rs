@@ -24,9 +24,13 @@ pub type RowOf<T> = (<T as Table>::Key, <T as Table>::Value);
 
 /// The value of `key`.
 pub fn read<T: Table>(snapshot: &dyn Snapshot, key: &T::Key) -> Result<Option<T::Value>, Error> {
-    let key = key.to_bytes();
-    let Some(value) = snapshot.get(T::SPEC, &key)? else { return Ok(None) };
-    decode_value::<T>(&key, &value).map(Some)
+    read_raw::<T>(snapshot, &key.to_bytes())
+}
+
+/// The value of the key whose encoding is `key`.
+pub(crate) fn read_raw<T: Table>(snapshot: &dyn Snapshot, key: &[u8]) -> Result<Option<T::Value>, Error> {
+    let Some(value) = snapshot.get(T::SPEC, key)? else { return Ok(None) };
+    decode_value::<T>(key, &value).map(Some)
 }
 
 /// The values of `keys`, in their order.

@@ -7,6 +7,8 @@
 //! A [`Txn`] is used like this: `new`, reads and writes, `finish`, then commit the batch, then
 //! [`Counts::absorb`].
 
+mod overlay;
+
 use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
@@ -16,12 +18,13 @@ use std::{
 use lru::LruCache;
 use rustc_hash::FxSeededState;
 
+use self::overlay::Overlay;
 use crate::{
     batch::{Batch, head},
-    engine::{Snapshot, TableSpec},
+    engine::{Bounds, Order, Row, Snapshot, TableSpec},
     error::Error,
     key::Key,
-    list::{COUNT, List, stored_len},
+    list::{self, COUNT, List, stored_len},
     table::{Table, corrupt, decode_value},
     value::{Value, put_varint},
 };
@@ -67,11 +70,14 @@ pub struct Pending {
 }
 
 /// Reads and writes on top of a snapshot, until [`Txn::finish`] turns the writes into a batch.
+///
+/// It is a [`Snapshot`] itself: the store as it would be after the commit, but for the rows of [`Txn::append`] and the
+/// entries of [`Txn::push`].
 pub struct Txn<'a> {
     snapshot: &'a dyn Snapshot,
     counts: &'a mut Counts,
-    /// Rows that may be read again, by table.
-    written: Vec<(&'static TableSpec, Rows)>,
+    /// Rows that may be read again.
+    written: Overlay,
     /// What was pushed, by the key of the list's length.
     tails: FxMap<Box<[u8]>, Tail>,
     batch: Batch,
@@ -82,9 +88,6 @@ pub struct Txn<'a> {
 }
 
 type FxMap<K, V> = HashMap<K, V, FxSeededState>;
-
-/// New values by key; `None` deletes.
-type Rows = FxMap<Vec<u8>, Option<Vec<u8>>>;
 
 /// The new end of a list.
 struct Tail {
@@ -103,7 +106,7 @@ impl<'a> Txn<'a> {
         Self {
             snapshot,
             counts,
-            written: Vec::new(),
+            written: Overlay::default(),
             tails: HashMap::with_hasher(random_hasher()),
             batch: Batch::new(),
             bytes: 0,
@@ -114,8 +117,8 @@ impl<'a> Txn<'a> {
     /// The value of `key` as this transaction has left it.
     pub fn get<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
         let key = key.to_bytes();
-        let stored = match self.own::<T>(&key) {
-            Some(own) => return own.as_ref().map(|value| decode_value::<T>(&key, value)).transpose(),
+        let stored = match self.written.get(T::SPEC, &key) {
+            Some(own) => return own.map(|value| decode_value::<T>(&key, value)).transpose(),
             None => self.snapshot.get(T::SPEC, &key)?,
         };
         stored.map(|value| decode_value::<T>(&key, &value)).transpose()
@@ -123,19 +126,7 @@ impl<'a> Txn<'a> {
 
     /// The values of `keys`, in their order, with one visit to the store for those not written here.
     pub fn get_many<T: Table>(&self, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, Error> {
-        let keys: Vec<_> = keys.iter().map(Key::to_bytes).collect();
-        let unwritten: Vec<_> = keys.iter().filter(|key| self.own::<T>(key).is_none()).cloned().collect();
-        let mut stored = self.snapshot.multi_get(T::SPEC, &unwritten)?.into_iter();
-        let value = |key: &Vec<u8>| match self.own::<T>(key) {
-            Some(own) => own.as_ref().map(|value| decode_value::<T>(key, value)).transpose(),
-            None => stored.next().flatten().map(|value| decode_value::<T>(key, &value)).transpose(),
-        };
-        keys.iter().map(value).collect()
-    }
-
-    fn own<T: Table>(&self, key: &[u8]) -> Option<&Option<Vec<u8>>> {
-        let (_, rows) = self.written.iter().find(|(spec, _)| spec.tag == T::SPEC.tag)?;
-        rows.get(key)
+        crate::table::read_many::<T>(self, keys)
     }
 
     /// Sets the value of `key`.
@@ -151,14 +142,13 @@ impl<'a> Txn<'a> {
     }
 
     fn write<T: Table>(&mut self, key: &T::Key, value: Option<Vec<u8>>) {
-        let key = key.to_bytes();
+        self.write_raw(T::SPEC, key.to_bytes(), value);
+    }
+
+    /// Sets a row as it is stored, or deletes it: for structures that are made of rows.
+    pub(crate) fn write_raw(&mut self, table: &'static TableSpec, key: Vec<u8>, value: Option<Vec<u8>>) {
         self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
-        let found = self.written.iter().position(|(spec, _)| spec.tag == T::SPEC.tag);
-        let at = found.unwrap_or_else(|| {
-            self.written.push((T::SPEC, HashMap::with_hasher(random_hasher())));
-            self.written.len() - 1
-        });
-        self.written[at].1.insert(key, value);
+        self.written.write(table, key, value);
     }
 
     /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and
@@ -193,6 +183,25 @@ impl<'a> Txn<'a> {
         }
     }
 
+    /// The first entry of `owner`'s list, pushed here or before; `None` if it has none.
+    pub fn first<L: List>(&mut self, owner: &L::Owner) -> Result<Option<u64>, Error> {
+        self.set_count_key::<L>(owner);
+        match self.tails.get(self.count_key.as_slice()) {
+            Some(tail) if tail.base == 0 => Ok(Some(tail.first)),
+            Some(_) | None => list::get::<L>(self.snapshot, owner, 0),
+        }
+    }
+
+    /// The value of a row, appended here or stored before. It looks through all that was appended to the table: for rare
+    /// use.
+    pub fn find<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
+        let key = key.to_bytes();
+        match self.batch.find(T::SPEC, &key) {
+            Some(value) => decode_value::<T>(&key, value).map(Some),
+            None => crate::table::read_raw::<T>(self.snapshot, &key),
+        }
+    }
+
     fn set_count_key<L: List>(&mut self, owner: &L::Owner) {
         self.count_key.clear();
         self.count_key.push(L::SPEC.tag);
@@ -213,14 +222,7 @@ impl<'a> Txn<'a> {
 
     /// The writes, and the lengths that hold once they are committed.
     pub fn finish(mut self) -> (Batch, Pending) {
-        for (spec, rows) in self.written {
-            for (key, value) in rows {
-                match value {
-                    Some(value) => self.batch.put(spec, key, value),
-                    None => self.batch.delete(spec, key),
-                }
-            }
-        }
+        self.written.drain_into(&mut self.batch);
         let mut tails: Vec<_> = self.tails.into_iter().map(|(key, tail)| (head(&key), key, tail)).collect();
         // By list and owner: the rows below come out sorted, which the batch's own sort is quick with.
         tails.sort_unstable_by(|(a, a_key, _), (b, b_key, _)| a.cmp(b).then_with(|| a_key.cmp(b_key)));
@@ -234,6 +236,36 @@ impl<'a> Txn<'a> {
             lengths.push((count_key, len));
         }
         (self.batch, Pending { lengths })
+    }
+}
+
+impl Snapshot for Txn<'_> {
+    fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        match self.written.get(table, key) {
+            Some(own) => Ok(own.cloned()),
+            None => self.snapshot.get(table, key),
+        }
+    }
+
+    fn multi_get(&self, table: &'static TableSpec, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let unwritten: Vec<_> =
+            keys.iter().filter(|key| self.written.get(table, key).is_none()).cloned().collect();
+        let mut stored = self.snapshot.multi_get(table, &unwritten)?.into_iter();
+        let value = |key: &Vec<u8>| match self.written.get(table, key) {
+            Some(own) => own.cloned(),
+            None => stored.next().flatten(),
+        };
+        Ok(keys.iter().map(value).collect())
+    }
+
+    fn scan(
+        &self,
+        table: &'static TableSpec,
+        bounds: Bounds<'_>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        self.written.scan(self.snapshot, table, bounds, order, limit)
     }
 }
 

@@ -1,0 +1,286 @@
+//! One ranked set as rows: what its towers count, and how they change with an item.
+
+use std::ops::Range;
+
+use twox_hash::XxHash3_64;
+
+use super::{RANK, Ranked};
+use crate::{
+    engine::{Bounds, Order, Row, Snapshot, TableSpec, prefix_end},
+    error::Error,
+    key::Key,
+    table::corrupt,
+    txn::Txn,
+    value::{put_varint, take_varint},
+};
+
+/// Heights of towers. With one item in 64 on each next level, 16 million items fill four.
+pub(super) const LEVELS: usize = 4;
+
+/// Rows of one read while walking: a level is walked for some 32 rows.
+const CHUNK: usize = 64;
+
+/// The set of one owner.
+pub(super) struct Set {
+    spec: &'static TableSpec,
+    owner: Vec<u8>,
+    tower_bits: u32,
+}
+
+/// What is known of a set as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) len: u64,
+    /// Towers on level 1, 2, 3, 4.
+    pub(super) towers: [u64; LEVELS],
+}
+
+impl Head {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(8);
+        put_varint(self.len, &mut out);
+        self.towers.iter().for_each(|towers| put_varint(*towers, &mut out));
+        out
+    }
+
+    fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let mut head = Self { len: take_varint(&mut bytes)?, ..Self::default() };
+        for towers in &mut head.towers {
+            *towers = take_varint(&mut bytes)?;
+        }
+        bytes.is_empty().then_some(head)
+    }
+}
+
+/// Height of the tower of the item whose row has this key: the trailing zeros of a hash, so one in 2^`bits` has each
+/// next level.
+pub(super) fn height(row_key: &[u8], bits: u32) -> usize {
+    let zeros = XxHash3_64::oneshot(row_key).trailing_zeros();
+    usize::try_from(zeros / bits).unwrap_or(LEVELS).min(LEVELS)
+}
+
+impl Set {
+    pub(super) fn of<R: Ranked>(owner: &R::Owner) -> Self {
+        Self { spec: R::SPEC, owner: owner.to_bytes(), tower_bits: R::TOWER_BITS }
+    }
+
+    pub(super) fn raw(spec: &'static TableSpec, owner: Vec<u8>, tower_bits: u32) -> Self {
+        Self { spec, owner, tower_bits }
+    }
+
+    /// Key of a row in `rank`: level 0 is the head.
+    pub(super) fn rank_key(&self, level: usize, item: &[u8]) -> Vec<u8> {
+        let level = u8::try_from(level).unwrap_or(u8::MAX);
+        [&[self.spec.tag][..], &self.owner, &[level], item].concat()
+    }
+
+    /// The key of an item's own row.
+    pub(super) fn row_key(&self, item: &[u8]) -> Vec<u8> {
+        [self.owner.as_slice(), item].concat()
+    }
+
+    pub(super) fn head(&self, snapshot: &dyn Snapshot) -> Result<Head, Error> {
+        let key = self.rank_key(0, &[]);
+        match snapshot.get(RANK, &key)? {
+            None => Ok(Head::default()),
+            Some(value) => Head::decode(&value).ok_or_else(|| corrupt(RANK, &key, "not a set's counts")),
+        }
+    }
+
+    fn put_head(&self, txn: &mut Txn<'_>, head: &Head) {
+        let value = (*head != Head::default()).then(|| head.encode());
+        txn.write_raw(RANK, self.rank_key(0, &[]), value);
+    }
+
+    /// Number of items before `item`.
+    pub(super) fn rank(&self, snapshot: &dyn Snapshot, head: &Head, item: &[u8]) -> Result<u64, Error> {
+        let (mut rank, mut lower) = (0_u64, Vec::new());
+        for level in self.levels(head) {
+            let upto = |tower: &[u8], _| tower <= item;
+            self.walk(snapshot, level, &mut lower, &mut rank, upto)?;
+        }
+        let (start, end) = (self.row_key(&lower), self.row_key(item));
+        Ok(rank + count(snapshot, self.spec, &start, &end)?)
+    }
+
+    /// The rows at `ranks`, which is not empty.
+    pub(super) fn slice(
+        &self,
+        snapshot: &dyn Snapshot,
+        head: &Head,
+        ranks: Range<u64>,
+    ) -> Result<Vec<Row>, Error> {
+        let (mut rank, mut lower) = (0_u64, Vec::new());
+        for level in self.levels(head) {
+            let upto = |_: &[u8], rank| rank <= ranks.start;
+            self.walk(snapshot, level, &mut lower, &mut rank, upto)?;
+        }
+        let start = self.row_key(&lower);
+        let end = prefix_end(&self.owner);
+        let bounds = Bounds { start: &start, end: end.as_deref() };
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let mut rows = snapshot.scan(self.spec, bounds, Order::Asc, size(ranks.end - rank))?;
+        if rows.len() != size(ranks.end - rank) {
+            return Err(corrupt(self.spec, &start, "there are fewer items than the set's count says"));
+        }
+        Ok(rows.split_off(size(ranks.start - rank)))
+    }
+
+    fn levels(&self, head: &Head) -> impl Iterator<Item = usize> + use<> {
+        let towers = head.towers;
+        (1..=LEVELS).rev().filter(move |level| towers[level - 1] > 0)
+    }
+
+    /// Walks `level` from the tower `lower` on, as long as `go_on(tower, items before it)`: `lower` becomes the last such
+    /// tower, `rank` the number of items before it.
+    fn walk(
+        &self,
+        snapshot: &dyn Snapshot,
+        level: usize,
+        lower: &mut Vec<u8>,
+        rank: &mut u64,
+        mut go_on: impl FnMut(&[u8], u64) -> bool,
+    ) -> Result<(), Error> {
+        let prefix = self.rank_key(level, &[]);
+        let end = prefix_end(&prefix);
+        loop {
+            let mut start = self.rank_key(level, lower);
+            start.push(0); // Beyond the tower itself; no item is the beginning of another.
+            let bounds = Bounds { start: &start, end: end.as_deref() };
+            let towers = snapshot.scan(RANK, bounds, Order::Asc, CHUNK)?;
+            for (key, value) in &towers {
+                let tower = &key[prefix.len()..];
+                let before = *rank + gap(key, value)?;
+                if !go_on(tower, before) {
+                    return Ok(());
+                }
+                *rank = before;
+                tower.clone_into(lower);
+            }
+            if towers.len() < CHUNK {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) fn insert(&self, txn: &mut Txn<'_>, item: &[u8], value: Vec<u8>) -> Result<bool, Error> {
+        let row_key = self.row_key(item);
+        let is_new = crate::Snapshot::get(txn, self.spec, &row_key)?.is_none();
+        txn.write_raw(self.spec, row_key.clone(), Some(value));
+        if !is_new {
+            return Ok(false);
+        }
+        let mut head = self.head(txn)?;
+        head.len = head.len.checked_add(1).ok_or_else(|| corrupt(RANK, &self.owner, "too many items"))?;
+        let height = height(&row_key, self.tower_bits);
+        for level in 1..=LEVELS {
+            let next = match head.towers[level - 1] {
+                0 => None,
+                _ => self.next_tower(txn, level, item)?,
+            };
+            if level <= height {
+                let own = self.items_since_tower(txn, level, item)?;
+                txn.write_raw(RANK, self.rank_key(level, item), Some(varint(own)));
+                head.towers[level - 1] += 1;
+                if let Some((key, gap)) = next {
+                    self.set_gap(txn, key, (gap + 1).checked_sub(own))?;
+                }
+            } else if let Some((key, gap)) = next {
+                self.set_gap(txn, key, gap.checked_add(1))?;
+            }
+        }
+        self.put_head(txn, &head);
+        Ok(true)
+    }
+
+    pub(super) fn remove(&self, txn: &mut Txn<'_>, item: &[u8]) -> Result<bool, Error> {
+        let row_key = self.row_key(item);
+        if crate::Snapshot::get(txn, self.spec, &row_key)?.is_none() {
+            return Ok(false);
+        }
+        let mut head = self.head(txn)?;
+        let odd = |key: &[u8]| corrupt(RANK, key, "a set's counts do not fit its items");
+        let height = height(&row_key, self.tower_bits);
+        for level in 1..=LEVELS {
+            if head.towers[level - 1] == 0 {
+                continue;
+            }
+            let next = self.next_tower(txn, level, item)?;
+            let mut freed = 0;
+            if level <= height {
+                let key = self.rank_key(level, item);
+                let value = crate::Snapshot::get(txn, RANK, &key)?.ok_or_else(|| odd(&key))?;
+                freed = gap(&key, &value)?;
+                txn.write_raw(RANK, key, None);
+                head.towers[level - 1] -= 1;
+            }
+            if let Some((key, gap)) = next {
+                self.set_gap(txn, key, (gap + freed).checked_sub(1))?;
+            }
+        }
+        head.len = head.len.checked_sub(1).ok_or_else(|| odd(&self.owner))?;
+        txn.write_raw(self.spec, row_key, None);
+        self.put_head(txn, &head);
+        Ok(true)
+    }
+
+    /// The first tower beyond `item` on `level`: the key of its row, and its count.
+    fn next_tower(
+        &self,
+        snapshot: &dyn Snapshot,
+        level: usize,
+        item: &[u8],
+    ) -> Result<Option<(Vec<u8>, u64)>, Error> {
+        let mut start = self.rank_key(level, item);
+        start.push(0);
+        let end = prefix_end(&self.rank_key(level, &[]));
+        let bounds = Bounds { start: &start, end: end.as_deref() };
+        let next = snapshot.scan(RANK, bounds, Order::Asc, 1)?.pop();
+        next.map(|(key, value)| gap(&key, &value).map(|gap| (key, gap))).transpose()
+    }
+
+    /// Items from the tower before `item` on `level` up to, and without, `item`, which has its tower on the levels below
+    /// and is not counted yet by those above.
+    fn items_since_tower(&self, snapshot: &dyn Snapshot, level: usize, item: &[u8]) -> Result<u64, Error> {
+        let (prefix, end) = (self.rank_key(level, &[]), self.rank_key(level, item));
+        let bounds = Bounds { start: &prefix, end: Some(&end) };
+        let before = snapshot.scan(RANK, bounds, Order::Desc, 1)?.pop();
+        let lower = before.map_or(Vec::new(), |(key, _)| key[prefix.len()..].to_vec());
+        if level == 1 {
+            return count(snapshot, self.spec, &self.row_key(&lower), &self.row_key(item));
+        }
+        let (mut lower, mut items) = (lower, 0);
+        self.walk(snapshot, level - 1, &mut lower, &mut items, |tower, _| tower <= item)?;
+        Ok(items)
+    }
+
+    fn set_gap(&self, txn: &mut Txn<'_>, key: Vec<u8>, gap: Option<u64>) -> Result<(), Error> {
+        let gap = gap.ok_or_else(|| corrupt(RANK, &key, "a set's counts do not fit its items"))?;
+        txn.write_raw(RANK, key, Some(varint(gap)));
+        Ok(())
+    }
+}
+
+/// Number of rows from `start` on and before `end`.
+fn count(snapshot: &dyn Snapshot, spec: &'static TableSpec, start: &[u8], end: &[u8]) -> Result<u64, Error> {
+    let (mut rows, mut start) = (0, start.to_vec());
+    loop {
+        let chunk = snapshot.scan(spec, Bounds { start: &start, end: Some(end) }, Order::Asc, CHUNK)?;
+        rows += chunk.len() as u64;
+        match chunk.last() {
+            Some((last, _)) if chunk.len() == CHUNK => start = [last, &[0][..]].concat(),
+            _ => return Ok(rows),
+        }
+    }
+}
+
+pub(super) fn varint(number: u64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2);
+    put_varint(number, &mut out);
+    out
+}
+
+fn gap(key: &[u8], mut value: &[u8]) -> Result<u64, Error> {
+    let gap = take_varint(&mut value).filter(|_| value.is_empty());
+    gap.ok_or_else(|| corrupt(RANK, key, "the value is not a varint"))
+}
