@@ -7,13 +7,14 @@ use sha2::{Digest as _, Sha256};
 use store::{Bounds, Snapshot, Table, TableSpec};
 
 use crate::payload::Codec;
-use crate::{Error, TABLES, descriptors, evm_tx, internal_tx, payload, tx};
+use crate::{Error, TABLES, descriptors, evm_tx, internal_tx, nft, payload, tx};
 
 /// Tables whose values are compressed records: what they hold counts, not how it is packed.
 const COMPRESSED: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
 
-/// Tables that say how records were made, not what they are.
-const LEFT_OUT: [&TableSpec; 2] = [payload::Dictionary::SPEC, descriptors::Descriptors::SPEC];
+/// Tables that say how records were made, or in which order, not what they are.
+const LEFT_OUT: [&TableSpec; 3] =
+    [payload::Dictionary::SPEC, descriptors::Descriptors::SPEC, nft::NameChanges::SPEC];
 
 /// The digest of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]

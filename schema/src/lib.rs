@@ -11,6 +11,8 @@
 //! | [`msg_set`] | the dictionary of message-type sets |
 //! | [`evm_tx`] | EVM transactions, by hash, account and signer |
 //! | [`internal_tx`] | call frames of EVM transactions, by height, hash and account |
+//! | [`nft`] | NFTs in every order, and the log that they are made from |
+//! | [`rich`] | balances of ERC-20s, and their holders by amount |
 //! | [`payload`] | how a stored JSON record is compressed |
 //! | [`descriptors`] | the chain's protobuf descriptors |
 //!
@@ -25,8 +27,10 @@ pub mod internal_tx;
 pub mod keys;
 pub mod meta;
 pub mod msg_set;
+pub mod nft;
 pub mod open;
 pub mod payload;
+pub mod rich;
 pub mod rollback;
 pub mod tx;
 
@@ -34,7 +38,7 @@ use store::{Table, TableSpec};
 
 /// The number of the on-disk format. Any change of a key or value layout raises it; a database of another format is
 /// refused ([`open`]).
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A visitor of tables: Rust has no slice of types.
 pub trait Visitor {
@@ -42,24 +46,34 @@ pub trait Visitor {
     fn table<T: Table>(&mut self);
     /// Called once for each list.
     fn list<L: store::List>(&mut self);
+    /// Called once for each ranked set, whose rows are a table.
+    fn ranked<R: store::Ranked>(&mut self) {
+        self.table::<R>();
+    }
 }
 
 macro_rules! tables {
-    (tables: $($table:ty),* ; lists: $($list:ty),* $(,)?) => {
+    (tables: $($table:ty),* ; lists: $($list:ty),* ; ranked: $($ranked:ty),* $(,)?) => {
         /// Every table of the database.
         pub const TABLES: &[&TableSpec] = &[
             store::list::COUNT,
+            store::RANK,
             $(<$table as Table>::SPEC,)*
             $(<$list as store::List>::SPEC,)*
+            $(<$ranked as Table>::SPEC,)*
         ];
 
         /// Every list of the database: rows `owner | ordinal → value`, lengths in the table `count`.
         pub const LISTS: &[&TableSpec] = &[$(<$list as store::List>::SPEC),*];
 
-        /// Shows every table and list to `visitor`.
+        /// Every ranked set of the database: ordered rows, with lengths and towers in the table `rank`.
+        pub const RANKED: &[&TableSpec] = &[$(<$ranked as Table>::SPEC),*];
+
+        /// Shows every table, list and ranked set to `visitor`.
         pub fn visit(visitor: &mut impl Visitor) {
             $(visitor.table::<$table>();)*
             $(visitor.list::<$list>();)*
+            $(visitor.ranked::<$ranked>();)*
         }
     };
 }
@@ -71,11 +85,19 @@ tables! {
         tx::Txs, tx::TxByHash,
         msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType,
         evm_tx::EvmTxs, evm_tx::EvmTxByHash,
-        internal_tx::Calls, internal_tx::CallsByHash, internal_tx::CallsByHeight;
+        internal_tx::Calls, internal_tx::CallsByHash, internal_tx::CallsByHeight,
+        nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
+        nft::NameChanges, nft::NftLog, nft::Refused, nft::Questions, nft::Waiting,
+        rich::Erc20s, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
         evm_tx::AccountEvmTxs,
         internal_tx::AccountCalls,
+        nft::TokenTxs;
+    ranked:
+        nft::CollectionsByHeight, nft::OwnedCollections, nft::Tokens, nft::TokensByHeight,
+        nft::OwnedTokens, nft::OwnedTokensByHeight, nft::Holdings, nft::HoldingsByHeight,
+        rich::Holders,
 }
 
 /// What can be wrong with a database.

@@ -84,6 +84,32 @@ impl Named for CallLane {
     const NAME: &'static str = "lane/internal_txs";
 }
 
+/// How far the rich list has come; never ahead of the block lane.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct RichLane {
+    /// The last height whose transfers are in the balances; 0 until the baseline is complete.
+    #[prost(uint64, tag = "1")]
+    pub height: u64,
+    /// The height at which balances were asked for at the beginning.
+    #[prost(uint64, tag = "2")]
+    pub baseline: u64,
+    /// While the baseline is being taken: the node's key of the next page of accounts.
+    #[prost(string, tag = "3")]
+    pub next_accounts: String,
+}
+
+impl Named for RichLane {
+    const NAME: &'static str = "lane/rich_list";
+}
+
+/// A rebuild of the NFT tables that has begun and is to be finished before anything else.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct PendingNftRebuild {}
+
+impl Named for PendingNftRebuild {
+    const NAME: &'static str = "rebuild/nft";
+}
+
 /// A rollback that has begun and is to be finished before anything else.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PendingRollback {

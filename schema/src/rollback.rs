@@ -1,7 +1,9 @@
 //! Taking back blocks: afterwards the database is what it was when `to` was its last height.
 //!
 //! Every list is in the order of sequences, so the rows of the blocks that go are the tail of each list; nothing needs
-//! to be remembered for it. It reads every list's end and every hash row: minutes on a large database, and always right.
+//! to be remembered for it. NFTs are folded again from what stays of their log; the rich list takes back its changes, or
+//! begins anew if they are too many. It reads every list's end and every hash row: minutes on a large database, and
+//! always right.
 //!
 //! It takes several commits. The first writes down that it has begun, and the last takes that mark away: a database
 //! with the mark is finished before anything else is done with it ([`finish_pending`]).
@@ -13,8 +15,9 @@ use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use crate::internal_tx::{AccountCalls, Calls, CallsByHash, CallsByHeight};
 use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback};
 use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets, joined};
+use crate::nft::{NftLog, Questions, Refused, Waiting, question_height};
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use crate::{Error, open};
+use crate::{Error, nft, open, rich};
 
 /// Bytes of deletions in one commit.
 const BATCH_BYTES: usize = 8 << 20;
@@ -57,11 +60,16 @@ pub fn rollback(store: &dyn Store, to: u64) -> Result<(), Impossible> {
     Ok(finish_pending(store)?)
 }
 
-/// Finishes a rollback that was begun and interrupted, if there is one. To be called before a lane starts.
+/// Finishes what was begun and interrupted, if there is anything. To be called before a lane starts.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
-    let Some(PendingRollback { to }) = meta::read(&*store.snapshot()?)? else {
-        return Ok(());
-    };
+    if let Some(PendingRollback { to }) = meta::read(&*store.snapshot()?)? {
+        finish(store, to)?;
+    }
+    nft::rebuild::finish_pending(store)?;
+    rich::finish_pending(store)
+}
+
+fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     let blocks = block_lane_at(&*store.snapshot()?, to)?;
     let calls = call_lane_at(&*store.snapshot()?, to)?;
 
@@ -78,6 +86,12 @@ pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     delete::<Calls>(store, |&seq| seq > calls.calls)?;
     delete::<CallsByHash>(store, |&(_, seq)| seq > calls.calls)?;
     delete::<CallsByHeight>(store, |&height| height > to)?;
+    delete::<NftLog>(store, |&height| height > to)?;
+    delete_by::<Refused>(store, |_, &found_at| found_at > to)?;
+    delete::<Questions>(store, |&number| question_height(number) > to)?;
+    delete::<Waiting>(store, |&(_, height, _)| height > to)?;
+    nft::rebuild::rebuild(store)?;
+    rich::go_back(store, to)?;
     forget_sets(store, blocks.txs)?;
     delete::<Blocks>(store, |&height| height > to)?;
 
@@ -133,11 +147,19 @@ fn call_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<CallLane, Error> {
 
 /// Deletes the rows of `T` whose key is `unwanted`.
 fn delete<T: Table>(store: &dyn Store, unwanted: impl Fn(&T::Key) -> bool) -> Result<(), Error> {
+    delete_by::<T>(store, |key, _| unwanted(key))
+}
+
+/// Deletes the rows of `T` that are `unwanted`.
+fn delete_by<T: Table>(
+    store: &dyn Store,
+    unwanted: impl Fn(&T::Key, &T::Value) -> bool,
+) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     let mut batch = Batch::default();
     store::for_each_row(&*snapshot, T::SPEC, Bounds::all(), |key, value| -> Result<(), Error> {
-        let (decoded, _) = store::table::decode_row::<T>(key, value)?;
-        if unwanted(&decoded) {
+        let (decoded, value) = store::table::decode_row::<T>(key, value)?;
+        if unwanted(&decoded, &value) {
             batch.delete(T::SPEC, key.to_vec());
             if batch.bytes() >= BATCH_BYTES {
                 store.commit(std::mem::take(&mut batch), Durability::Buffered)?;

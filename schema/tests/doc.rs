@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use schema::{LISTS, TABLES};
+use schema::{LISTS, RANKED, TABLES};
 use store::TableSpec;
 
 const INTRODUCTION: &str = "\
@@ -19,12 +19,18 @@ A table is a column family of RocksDB; the tag is its number, for an engine that
 by whole key, *Append* tables are written in key order with values that are compressed already, *Scan* tables are read
 by range. Keys are the components one behind the other (`store::key`): numbers big-endian, texts with `00` as `00 ff` and
 ended by `00 01`. A varint has seven bits a byte, lowest first. A *list* has the rows `owner | ordinal → value` with the
-ordinals 0, 1, 2 … of each owner, and its lengths in the table `count`.
+ordinals 0, 1, 2 … of each owner, and its lengths in the table `count`. A *ranked set* has the rows `owner | item → value`
+in the order of the items, and its lengths and towers in the table `rank` (`store::ranked`).
 ";
 
 /// `count` is declared by `store::list`, which knows no tables.
 const COUNT: &str = "Lengths of all lists; an owner without rows has none.\n\n\
                      | tag of the list (1) | owner | → length (varint)";
+
+/// `rank` is declared by `store::ranked`, which knows no tables.
+const RANK: &str = "Lengths and towers of all ranked sets; an owner without items has none.\n\n\
+                    | tag of the set (1) | owner | 00 | → number of items, of towers on level 1, 2, 3, 4 (varints)\n\
+                    | tag of the set (1) | owner | level (1) | item | → items since the tower before (varint)";
 
 /// A table as the sources describe it.
 struct Described {
@@ -66,6 +72,9 @@ fn all_described() -> BTreeMap<String, Described> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue; // Tables are declared beside the folders.
+        }
         if let Some(module) = path.file_stem().and_then(|stem| stem.to_str()) {
             all.extend(described(module, &fs::read_to_string(&path).unwrap()));
         }
@@ -74,6 +83,7 @@ fn all_described() -> BTreeMap<String, Described> {
         "count".to_owned(),
         Described { path: "store::list::COUNT".to_owned(), doc: COUNT.to_owned() },
     );
+    all.insert("rank".to_owned(), Described { path: "store::RANK".to_owned(), doc: RANK.to_owned() });
     all
 }
 
@@ -89,7 +99,11 @@ fn parts(doc: &str) -> (String, String) {
 }
 
 fn section(spec: &TableSpec, described: &Described, golden: &str) -> String {
-    let kind = if LISTS.contains(&spec) { "list" } else { "table" };
+    let kind = match spec {
+        list if LISTS.contains(&list) => "list",
+        set if RANKED.contains(&set) => "ranked set",
+        _ => "table",
+    };
     let (prose, layout) = parts(&without_links(&described.doc));
     let mut text = format!(
         "\n## `{}`\n\n{kind} · tag `{:02x}` · {:?} · `{}`\n\n{prose}\n\n```text\n{layout}\n\n",

@@ -14,9 +14,15 @@ use schema::descriptors::{DescriptorSet, Descriptors};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
 use schema::keys::{Owner, Role, hash_prefix};
-use schema::meta::{self, BlockLane, CallLane, Identity, PendingRollback};
+use schema::meta::{self, BlockLane, CallLane, Identity, PendingNftRebuild, PendingRollback, RichLane};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
+use schema::nft::fold::{self, At};
+use schema::nft::{
+    About, Change, Collection, Entry, Mint, NewCollection, NewUri, Origin, Question, Questions, Refused,
+    Subject, TokenName, Transfer, Waiter, Waiting, question_number,
+};
 use schema::payload::{Dictionary, DictionaryRow, Frames, Payload};
+use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use schema::{TABLES, Visitor};
 use store::{
@@ -53,6 +59,8 @@ fn example() -> MemStore {
     about_the_database(&mut txn);
     cosmos(&mut txn);
     evm(&mut txn);
+    nfts(&mut txn);
+    rich_list(&mut txn);
     let (batch, _) = txn.finish();
     store.commit(batch, Durability::Buffered).unwrap();
     drop(snapshot);
@@ -115,6 +123,58 @@ fn evm(txn: &mut Txn<'_>) {
     for seq in [11, 300] {
         txn.push::<AccountCalls>(&contract(), seq).unwrap();
     }
+}
+
+fn nfts(txn: &mut Txn<'_>) {
+    let time = 1_700_000_000_123_456_789;
+    let address = contract().0.as_bytes().to_vec();
+    let token = |id: &str| TokenName { collection: address.clone(), token_id: id.to_owned() };
+    let collection = Collection {
+        name: "ibc/A1".to_owned(),
+        creator: vec![1; 20],
+        height: 299,
+        time,
+        ..Collection::default()
+    };
+    let mint = Mint {
+        token: token("#7"),
+        owner: vec![2; 20],
+        uri: "ipfs://7".to_owned(),
+        object: vec![3; 32],
+        question: 0,
+    };
+    let changes = [
+        Change::Origin(Origin { local: "ibc/A1".to_owned(), origin: "Apes".to_owned() }),
+        Change::Collection(NewCollection { address: address.clone(), collection }),
+        Change::Mint(mint),
+        Change::Transfer(Transfer { token: token("#7"), owner: vec![4; 20] }),
+        Change::Uri(NewUri { token: token("#7"), uri: "ipfs://8".to_owned() }),
+        Change::Burn(token("#8")),
+    ];
+    let entries =
+        (1..).zip(changes).map(|(place, change)| Entry { place, tx: 7, change: Some(change) }).collect();
+    fold::record(txn, At { height: 300, time }, entries).unwrap();
+    txn.put::<Refused>(&person(), &300);
+    let subject = Subject { address: address.clone(), token_id: "7".to_owned(), owner: vec![4; 20] };
+    let question = Question { about: Some(About::Collection(subject)) };
+    txn.put::<Questions>(&question_number(300, 9), &Message(question));
+    let waiter = Waiter { time, tx: 7, kind: 1, token_id: Some("9".to_owned()), ..Waiter::default() };
+    txn.put::<Waiting>(&(contract(), 300, 9), &Message(waiter));
+    meta::put(txn, &PendingNftRebuild {});
+}
+
+fn rich_list(txn: &mut Txn<'_>) {
+    let (token, account) = ([0x11; 20], [0x22; 20]);
+    meta::put(txn, &RichLane { height: 300, baseline: 4, next_accounts: "AQ==".to_owned() });
+    let mut before = rich::Before::default();
+    before.note::<Balances>(txn, &(token, account)).unwrap();
+    let mut amount = [0; 32];
+    amount[30..].copy_from_slice(&[0x01, 0x2c]);
+    rich::set_balance(txn, &token, &account, Some(amount)).unwrap();
+    rich::put_undo(txn, 300, before).unwrap();
+    txn.put::<Erc20s>(&token, &Message(Erc20 { complete: true, drifting: true, silent: true }));
+    txn.put::<Denoms>(&Text("l2/Ab".to_owned()), &token.to_vec());
+    txn.put::<DenomsFolded>(&(Text("l2/ab".to_owned()), Text("l2/Ab".to_owned())), &());
 }
 
 fn dump() -> String {

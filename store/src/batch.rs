@@ -29,6 +29,18 @@ impl Batch {
         self.bytes += self.writes_of(table).delete(&key);
     }
 
+    /// Adds the writes of `other`, after those that are here.
+    pub fn append(&mut self, other: Self) {
+        for table in other.tables {
+            for write in &table.writes {
+                match table.value(write) {
+                    Some(value) => self.put(table.spec, table.key(write).to_vec(), value.to_vec()),
+                    None => self.delete(table.spec, table.key(write).to_vec()),
+                }
+            }
+        }
+    }
+
     /// Sets a row that `key` and `value` append to the buffer they are given, without a detour.
     pub(crate) fn put_with(
         &mut self,

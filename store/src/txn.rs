@@ -192,6 +192,18 @@ impl<'a> Txn<'a> {
         }
     }
 
+    /// The last entry of `owner`'s list, pushed here or before; `None` if it has none.
+    pub fn last<L: List>(&mut self, owner: &L::Owner) -> Result<Option<u64>, Error> {
+        self.set_count_key::<L>(owner);
+        if let Some(tail) = self.tails.get(self.count_key.as_slice()) {
+            return Ok(Some(*tail.others.last().unwrap_or(&tail.first)));
+        }
+        match self.committed_len()?.checked_sub(1) {
+            Some(ordinal) => list::get::<L>(self.snapshot, owner, ordinal),
+            None => Ok(None),
+        }
+    }
+
     /// The value of a row, appended here or stored before. It looks through all that was appended to the table: for rare
     /// use.
     pub fn find<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
