@@ -105,6 +105,14 @@ impl Account {
     }
 }
 
+impl From<[u8; SHORT]> for Account {
+    fn from(bytes: [u8; SHORT]) -> Self {
+        let mut all = [0; LONG];
+        all[..SHORT].copy_from_slice(&bytes);
+        Self { bytes: all, len: 20 }
+    }
+}
+
 impl fmt::Debug for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_hex())

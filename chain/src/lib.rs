@@ -3,17 +3,23 @@
 //! Pure and synchronous: no IO, no storage, no clock. Everything read from a node is parsed borrowed from the answer's
 //! bytes, is bounded by them, and gives an error rather than a panic where it does not hold what it must.
 
+pub mod abi;
 pub mod account_set;
 pub mod address;
+mod chosen;
 pub mod comet;
+pub mod erc20;
 pub mod eth_tx;
 pub mod evm;
+mod evm_log;
 pub mod fee;
 pub mod hash;
 pub mod involved;
 pub mod json;
 pub mod key;
 mod lenient;
+pub mod nft;
+pub mod order;
 pub mod proof;
 pub mod record;
 pub mod signer;
@@ -25,5 +31,6 @@ mod wire;
 
 pub use account_set::AccountSet;
 pub use address::Account;
+pub use alloy::primitives::U256;
 pub use time::Timestamp;
 pub use vm::Vm;

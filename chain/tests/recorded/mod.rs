@@ -35,6 +35,28 @@ pub(crate) struct EthTrace {
     pub(crate) result: Option<Box<RawValue>>,
 }
 
+/// Another question to a node, with its answer.
+#[derive(Deserialize)]
+pub(crate) struct State {
+    pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) path: String,
+    #[serde(default)]
+    pub(crate) height: Option<u64>,
+    #[serde(default)]
+    pub(crate) status: Option<u16>,
+    #[serde(default)]
+    pub(crate) answer: Option<Box<RawValue>>,
+    /// Of `eth_call`.
+    #[serde(default)]
+    pub(crate) to: String,
+    #[serde(default)]
+    pub(crate) data: String,
+    /// Hex; none where the contract refused.
+    #[serde(default)]
+    pub(crate) result: Option<Value>,
+}
+
 /// A question and the deployed server's answer.
 #[derive(Deserialize)]
 pub(crate) struct Golden {
@@ -62,6 +84,11 @@ impl Line {
 /// The heights of a recorded chain in order.
 pub(crate) fn heights(chain: &str) -> impl Iterator<Item = Line> {
     lines(format!("recordings/{chain}/blocks.ndjson.zst"))
+}
+
+/// The other answers of a recorded chain.
+pub(crate) fn states(chain: &str) -> impl Iterator<Item = State> {
+    lines(format!("recordings/{chain}/state.ndjson.zst"))
 }
 
 /// The golden answers of a chain.

@@ -1,0 +1,73 @@
+//! What the events of a block say about ERC-20 balances (EVM only).
+//!
+//! Holds: nothing that moves a balance by a log is left out, so block events and failed transactions count as well (the
+//! fee of a failed one moves too), and amounts are exact 256-bit numbers (indexing §10.3, T31).
+
+use alloy::primitives::U256;
+
+use crate::comet::{Event, ResultsAnswer};
+use crate::evm_log::{TransferLogs, bytes};
+use crate::order::in_order;
+
+/// Something that a block's events say about ERC-20 tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Erc20Event {
+    /// A contract says that it moved an amount. It may be no ERC-20 at all: an ERC-721 that does not index its token ids
+    /// logs the same shape.
+    Transfer {
+        /// The contract that says so.
+        contract: [u8; 20],
+        /// Who had it; zero where it was made.
+        from: [u8; 20],
+        /// Who has it; zero where it was destroyed.
+        to: [u8; 20],
+        /// How much, in the token's smallest unit.
+        amount: U256,
+    },
+    /// A contract came to be: before this nobody held any of it.
+    Contract {
+        /// The contract.
+        contract: [u8; 20],
+    },
+    /// A bank denom got the contract that holds its balances.
+    Denom {
+        /// The denom as the chain writes it; its case matters (T18).
+        denom: String,
+        /// The contract.
+        contract: [u8; 20],
+    },
+}
+
+/// What the events of a block say, in chain order.
+///
+/// What is not well-formed is passed over: a transfer has three topics of 32 bytes, two of them addresses, and 32 bytes
+/// of data.
+pub fn events(results: &ResultsAnswer<'_>) -> Vec<Erc20Event> {
+    let logs = TransferLogs::new();
+    let mut found = Vec::new();
+    for (_, event) in in_order(results) {
+        match event.kind.as_ref() {
+            "evm" => found.extend(logs.amounts(event).map(|log| Erc20Event::Transfer {
+                contract: log.contract,
+                from: log.from,
+                to: log.to,
+                amount: U256::from_be_bytes(log.value),
+            })),
+            "contract_created" => {
+                found.extend(contract_of(event).map(|contract| Erc20Event::Contract { contract }));
+            }
+            "erc20_created" => found.extend(denom_of(event)),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn denom_of(event: &Event<'_>) -> Option<Erc20Event> {
+    let denom = event.value("denom").filter(|denom| !denom.is_empty())?;
+    Some(Erc20Event::Denom { denom: denom.to_string(), contract: contract_of(event)? })
+}
+
+fn contract_of(event: &Event<'_>) -> Option<[u8; 20]> {
+    bytes(event.value("contract")?)
+}

@@ -1,0 +1,90 @@
+//! Transfer logs in the `evm` events of a block: one shape for ERC-20 and ERC-721, told apart by where the third value is.
+//!
+//! An `evm` event holds any number of attributes `log`; all of them count (T15). Contracts choose what they log, so
+//! whatever is no well-formed transfer is passed over. Event types and keys must be exactly these: a failed IBC
+//! callback's logs are still there under renamed ones (indexing §17).
+
+use memchr::memmem::Finder;
+
+use crate::comet::Event;
+use crate::evm::Log;
+
+/// keccak-256 of `Transfer(address,address,uint256)`, as the node writes it.
+const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+/// The member of a log that holds data; a digit behind it means that there is some.
+const DATA: &str = r#""data":"0x"#;
+
+/// A `Transfer` log of a contract.
+pub(crate) struct Transfer {
+    /// The contract that logged.
+    pub(crate) contract: [u8; 20],
+    /// Zero for a mint.
+    pub(crate) from: [u8; 20],
+    /// Zero for a burn.
+    pub(crate) to: [u8; 20],
+    /// The amount, or the id of the token.
+    pub(crate) value: [u8; 32],
+}
+
+/// Finds transfer logs. Nearly every log of a block is looked at, so texts are searched before they are parsed.
+pub(crate) struct TransferLogs {
+    topic: Finder<'static>,
+    data: Finder<'static>,
+}
+
+impl TransferLogs {
+    pub(crate) fn new() -> Self {
+        Self { topic: Finder::new(TRANSFER), data: Finder::new(DATA) }
+    }
+
+    /// Transfers of ERC-20: three topics, and 32 bytes of data, the amount.
+    pub(crate) fn amounts<'s>(&'s self, event: &'s Event<'_>) -> impl Iterator<Item = Transfer> {
+        self.logs(event).filter_map(|text| {
+            let log: Log<'_> = serde_json::from_str(text).ok()?;
+            let [kind, from, to] = &log.topics[..] else { return None };
+            (kind == TRANSFER).then(|| transfer(&log.address, [from, to, &log.data])).flatten()
+        })
+    }
+
+    /// Transfers of ERC-721: four topics, the last one the token's id, and no data.
+    pub(crate) fn tokens<'s>(&'s self, event: &'s Event<'_>) -> impl Iterator<Item = Transfer> {
+        self.logs(event).filter(|text| !self.has_data(text)).filter_map(|text| {
+            let log: Log<'_> = serde_json::from_str(text).ok()?;
+            let [kind, from, to, token] = &log.topics[..] else { return None };
+            let is_token = kind == TRANSFER && matches!(&*log.data, "" | "0x");
+            is_token.then(|| transfer(&log.address, [from, to, token])).flatten()
+        })
+    }
+
+    fn logs<'s>(&'s self, event: &'s Event<'_>) -> impl Iterator<Item = &'s str> {
+        let attributes = if event.kind == "evm" { &event.attributes[..] } else { &[] };
+        let logs = attributes.iter().filter(|attribute| attribute.key == "log").map(|log| log.value.as_ref());
+        logs.filter(|text: &&str| self.topic.find(text.as_bytes()).is_some())
+    }
+
+    fn has_data(&self, text: &str) -> bool {
+        let at = self.data.find(text.as_bytes());
+        at.and_then(|at| text.as_bytes().get(at + DATA.len())).is_some_and(u8::is_ascii_hexdigit)
+    }
+}
+
+fn transfer(contract: &str, [from, to, value]: [&str; 3]) -> Option<Transfer> {
+    let address = |topic| {
+        let topic: [u8; 32] = bytes(topic)?;
+        let (zeros, address) = topic.split_first_chunk::<12>()?;
+        (*zeros == [0; 12]).then(|| address.try_into().ok()).flatten()
+    };
+    Some(Transfer {
+        contract: bytes(contract)?,
+        from: address(from)?,
+        to: address(to)?,
+        value: bytes(value)?,
+    })
+}
+
+/// `0x` and exactly so many bytes in hex.
+pub(crate) fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    hex::decode_to_slice(text.strip_prefix("0x")?, &mut bytes).ok()?;
+    Some(bytes)
+}

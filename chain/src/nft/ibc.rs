@@ -1,0 +1,140 @@
+//! Names of collections that came by IBC (ICS-721): what a voucher's class is called where it is from (indexing §9).
+//!
+//! Holds: only a packet that was received for good counts, which its acknowledgement in the same transaction tells; a
+//! refused packet can carry any name. Packets say everything in text that a relayer brought: malformed ones are passed
+//! over.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::NftEvent;
+use crate::comet::{Event, TxResult};
+use crate::json::push_hex_upper;
+use crate::lenient::optional_text;
+use crate::vm::Vm;
+
+/// What makes a packet one and the same to its receiver.
+const IDENTITY: [&str; 3] = ["packet_sequence", "packet_dst_port", "packet_dst_channel"];
+
+/// ICS-721 packet data, in protobuf's JSON or with the names of the specification.
+#[derive(Deserialize)]
+struct PacketData {
+    #[serde(alias = "class_id", rename = "classId")]
+    class_id: String,
+    #[serde(alias = "class_data", rename = "classData")]
+    class_data: String,
+}
+
+/// The pair of names that a `recv_packet` event of this transaction brings.
+pub(super) fn class_name(vm: Vm, packet: &Event<'_>, result: &TxResult<'_>) -> Option<NftEvent> {
+    let value = |key| packet.value(key).map(AsRef::as_ref);
+    let src_port = value("packet_src_port").filter(|port| *port == "nft-transfer" && result.code == 0)?;
+    let data: PacketData = serde_json::from_slice(&bytes(packet, "packet_data", "packet_data_hex")?).ok()?;
+    // A token that comes home is itself again and no voucher.
+    let way_home = format!("{src_port}/{}/", value("packet_src_channel")?);
+    if data.class_id.starts_with(&way_home) || !is_received(packet, &data.class_id, &result.events) {
+        return None;
+    }
+    let (port, channel) = (value("packet_dst_port")?, value("packet_dst_channel")?);
+    Some(NftEvent::ClassName {
+        local: local_name(vm, port, channel, &data.class_id),
+        origin: origin_name(&data.class_data)?,
+    })
+}
+
+/// The name in the class data: base64 of JSON.
+fn origin_name(class_data: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Class {
+        name: String,
+    }
+    let class: Class = serde_json::from_slice(&BASE64.decode(class_data).ok()?).ok()?;
+    Some(crate::chosen::without_nuls(&class.name)).filter(|name| !name.is_empty())
+}
+
+/// What the class is called here: the whole trace on wasm; elsewhere a hash of it, as of a denom (Initia
+/// `x/ibc/nft-transfer` `ParseClassTrace`, `IBCClassId`).
+fn local_name(vm: Vm, port: &str, channel: &str, class_id: &str) -> String {
+    let mut trace = format!("{port}/{channel}/{class_id}");
+    if vm == Vm::Wasm || !is_channel(channel) {
+        return trace;
+    }
+    let parts: Vec<&str> = trace.split('/').collect();
+    let hops = parts.chunks_exact(2).take_while(|hop| is_channel(hop[1])).count();
+    if 2 * hops == parts.len() {
+        // Nothing is left for the base, which still has its slash.
+        trace.push('/');
+    }
+    let mut name = b"ibc/".to_vec();
+    push_hex_upper(&mut name, &Sha256::digest(trace));
+    name.into_iter().map(char::from).collect()
+}
+
+/// ibc-go `ParseChannelSequence`.
+fn is_channel(text: &str) -> bool {
+    let digits = text.strip_prefix("channel-").unwrap_or_default();
+    digits.bytes().all(|digit| digit.is_ascii_digit()) && digits.parse::<u64>().is_ok()
+}
+
+/// Whether the packet was received for good. Its own acknowledgement decides; where the transaction wrote none, the
+/// module's event about this class in the same message does.
+fn is_received(packet: &Event<'_>, class_id: &str, events: &[Event<'_>]) -> bool {
+    let same =
+        |event: &Event<'_>, key| event.value(key).is_some_and(|value| Some(value) == packet.value(key));
+    let is_ack = |event: &&Event<'_>| {
+        event.kind == "write_acknowledgement" && IDENTITY.iter().all(|key| same(event, key))
+    };
+    if let Some(ack) = events.iter().find(is_ack) {
+        return bytes(ack, "packet_ack", "packet_ack_hex").is_some_and(|ack| is_success(&ack));
+    }
+    let is = |event: &Event<'_>, key, wanted: &str| event.value(key).is_some_and(|value| value == wanted);
+    events.iter().any(|event| {
+        event.kind == "non_fungible_token_packet"
+            && is(event, "success", "true")
+            && is(event, "class_id", class_id)
+            && same(event, "msg_index")
+    })
+}
+
+/// An acknowledgement of ICS-4, as it is or wrapped by ICS-29.
+#[derive(Deserialize)]
+struct Acknowledgement<'a> {
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    app_acknowledgement: Option<Cow<'a, str>>,
+    #[serde(default)]
+    underlying_app_success: bool,
+}
+
+fn is_success(acknowledgement: &[u8]) -> bool {
+    let Ok(outer) = serde_json::from_slice::<Acknowledgement<'_>>(acknowledgement) else { return false };
+    let Some(app) = &outer.app_acknowledgement else { return outer.is_result() };
+    let app = BASE64.decode(app.as_bytes());
+    outer.underlying_app_success
+        && app.is_ok_and(|app| {
+            serde_json::from_slice::<Acknowledgement<'_>>(&app).is_ok_and(|inner| inner.is_result())
+        })
+}
+
+impl Acknowledgement<'_> {
+    fn is_result(&self) -> bool {
+        self.result.is_some() && self.error.is_none()
+    }
+}
+
+/// Bytes that an event has as text, or, since ibc-go 9, in hex only (T17).
+fn bytes<'e>(event: &'e Event<'_>, plain: &str, in_hex: &str) -> Option<Cow<'e, [u8]>> {
+    let text = |key| event.value(key).filter(|text| !text.is_empty());
+    match text(plain) {
+        Some(text) => Some(Cow::Borrowed(text.as_bytes())),
+        None => hex::decode(text(in_hex)?.as_bytes()).ok().map(Cow::Owned),
+    }
+}

@@ -1,0 +1,224 @@
+//! Move's NFTs: the standard library's events, joined within their transaction, and its resources (indexing §8.2).
+//!
+//! One mint is three events: the object with its owner, the mint, the token with its URI. Only the framework at `0x1`
+//! can emit them, so their values are right; an object's owner is followed until the mint, which may come after a
+//! transfer.
+
+use std::borrow::Cow;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{NftEvent, TokenRef};
+use crate::address::Account;
+use crate::chosen::{bounded, without_nuls};
+use crate::comet::Event;
+use crate::lenient::{optional_text, text};
+
+/// What the events of one transaction so far tell about the later ones.
+#[derive(Default)]
+pub(super) struct Joins {
+    tx: Option<usize>,
+    /// Owners of the objects that it made.
+    owners: FxHashMap<Account, Account>,
+    /// Mints whose URI is not known yet: where they are in the list.
+    open: FxHashMap<(Account, String), usize>,
+    /// Collections that it made: newer standard libraries say it twice.
+    made: FxHashSet<Account>,
+}
+
+/// The members of all events that count; each has some of them.
+#[derive(Deserialize)]
+struct Data<'a> {
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    collection: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    creator: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    name: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    nft: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    object: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    owner: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    to: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    token_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    uri: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    mutated_field_name: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    new_value: Cow<'a, str>,
+}
+
+/// The types whose data is worth parsing: most events are about fungible assets.
+const TYPES: [&str; 8] = [
+    "collection::CreateCollectionEvent",
+    "collection::CreateEvent",
+    "collection::MintEvent",
+    "collection::BurnEvent",
+    "nft::CreateEvent",
+    "nft::MutationEvent",
+    "object::CreateEvent",
+    "object::TransferEvent",
+];
+
+impl Joins {
+    /// Adds what an event of type `move` says.
+    pub(super) fn read(
+        &mut self,
+        tx: Option<usize>,
+        event: &Event<'_>,
+        out: &mut Vec<(Option<usize>, NftEvent)>,
+    ) {
+        if self.tx != tx {
+            *self = Self { tx, ..Self::default() };
+        }
+        // The first of each key: a field of the struct may have the same name and then comes again (T15).
+        let tag = event.value("type_tag").and_then(|tag| framework_type(tag));
+        let Some(kind) = tag.filter(|kind| TYPES.contains(kind)) else { return };
+        let Some(Ok(data)) = event.value("data").map(|data| serde_json::from_str::<Data<'_>>(data)) else {
+            return;
+        };
+        let said = match kind {
+            "collection::CreateCollectionEvent" | "collection::CreateEvent" => self.create(&data),
+            "collection::MintEvent" => self.mint(&data, out.len()),
+            "collection::BurnEvent" => account(&data.nft).map(burn),
+            "nft::MutationEvent" => mutate(&data),
+            "nft::CreateEvent" => self.describe(&data, out),
+            "object::TransferEvent" => self.transfer(&data),
+            _ => self.own(&data),
+        };
+        out.extend(said.map(|said| (tx, said)));
+    }
+
+    fn create(&mut self, data: &Data<'_>) -> Option<NftEvent> {
+        let (collection, creator) = (account(&data.collection)?, account(&data.creator)?);
+        let name = without_nuls(&data.name);
+        self.made.insert(collection).then_some(NftEvent::Create { collection, creator, name })
+    }
+
+    /// A mint that will be at this place of the list.
+    fn mint(&mut self, data: &Data<'_>, at: usize) -> Option<NftEvent> {
+        let (collection, object) = (account(&data.collection)?, account(&data.nft)?);
+        let token_id = data.token_id.as_deref().map(without_nuls);
+        if let Some(token_id) = &token_id {
+            self.open.insert((collection, token_id.clone()), at);
+        }
+        let owner = self.owners.get(&object).copied();
+        Some(NftEvent::Mint { collection, token_id, object: Some(object), owner, uri: None })
+    }
+
+    /// Completes the mint that this token belongs to.
+    fn describe(&mut self, data: &Data<'_>, out: &mut [(Option<usize>, NftEvent)]) -> Option<NftEvent> {
+        let token = (account(&data.collection)?, data.token_id.as_deref().map(without_nuls)?);
+        if let Some((_, NftEvent::Mint { uri, .. })) = self.open.remove(&token).and_then(|at| out.get_mut(at))
+        {
+            *uri = Some(without_nuls(&data.uri));
+        }
+        None
+    }
+
+    fn transfer(&mut self, data: &Data<'_>) -> Option<NftEvent> {
+        let (object, to) = (account(&data.object)?, account(&data.to)?);
+        if let Some(owner) = self.owners.get_mut(&object) {
+            *owner = to;
+        }
+        Some(NftEvent::Transfer { token: TokenRef::Object(object), to })
+    }
+
+    fn own(&mut self, data: &Data<'_>) -> Option<NftEvent> {
+        self.owners.insert(account(&data.object)?, account(&data.owner)?);
+        None
+    }
+}
+
+fn burn(object: Account) -> NftEvent {
+    NftEvent::Burn { token: TokenRef::Object(object) }
+}
+
+fn mutate(data: &Data<'_>) -> Option<NftEvent> {
+    let object = account(&data.nft).filter(|_| data.mutated_field_name == "uri")?;
+    Some(NftEvent::SetUri { object, uri: without_nuls(&data.new_value) })
+}
+
+fn account(text: &Option<Cow<'_, str>>) -> Option<Account> {
+    Account::from_hex_literal(text.as_deref()?)
+}
+
+/// What follows `0x1::` in the tag of a framework's type; the address may have its leading zeros.
+fn framework_type(tag: &str) -> Option<&str> {
+    tag.strip_prefix("0x")?.trim_start_matches('0').strip_prefix("1::")
+}
+
+/// The resource `0x1::nft::Nft` of a token's object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NftResource {
+    /// The collection that it belongs to.
+    pub collection: Account,
+    /// Its id, without NULs.
+    pub token_id: String,
+    /// Its URI, without NULs.
+    pub uri: String,
+}
+
+/// The resource `0x1::collection::Collection` of a collection's object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectionResource {
+    /// Who made it.
+    pub creator: Account,
+    /// Its name, without NULs.
+    pub name: String,
+}
+
+/// Reads the answer of `/initia/move/v1/accounts/{object}/resources/by_struct_tag?struct_tag=0x1::nft::Nft`.
+pub fn nft_resource(answer: &[u8]) -> Option<NftResource> {
+    #[derive(Deserialize)]
+    struct Nft {
+        collection: Object,
+        token_id: String,
+        uri: String,
+    }
+    #[derive(Deserialize)]
+    struct Object {
+        inner: String,
+    }
+    let nft: Nft = resource(answer)?;
+    let (token_id, uri) = (bounded(&nft.token_id)?, bounded(&nft.uri)?);
+    Some(NftResource { collection: Account::from_hex_literal(&nft.collection.inner)?, token_id, uri })
+}
+
+/// Reads the answer of
+/// `/initia/move/v1/accounts/{object}/resources/by_struct_tag?struct_tag=0x1::collection::Collection`.
+pub fn collection_resource(answer: &[u8]) -> Option<CollectionResource> {
+    #[derive(Deserialize)]
+    struct Collection {
+        creator: String,
+        name: String,
+    }
+    let collection: Collection = resource(answer)?;
+    let name = bounded(&collection.name)?;
+    Some(CollectionResource { creator: Account::from_hex_literal(&collection.creator)?, name })
+}
+
+/// The node hands a resource out as JSON in a JSON string.
+fn resource<T: DeserializeOwned>(answer: &[u8]) -> Option<T> {
+    #[derive(Deserialize)]
+    struct Answer {
+        resource: Resource,
+    }
+    #[derive(Deserialize)]
+    struct Resource {
+        move_resource: String,
+    }
+    #[derive(Deserialize)]
+    struct Annotated<T> {
+        data: T,
+    }
+    let answer: Answer = serde_json::from_slice(answer).ok()?;
+    serde_json::from_str::<Annotated<T>>(&answer.resource.move_resource).ok().map(|resource| resource.data)
+}

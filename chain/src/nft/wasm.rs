@@ -1,0 +1,96 @@
+//! cw721: tokens in the events of contracts, and the contracts' answers (indexing §8.3).
+//!
+//! Every contract writes what it likes into a `wasm` event; only `_contract_address` is the chain's own. Of a key
+//! that is written twice the first value counts (T15), and an owner who is no address makes the event one of nobody's.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{NftEvent, TokenRef};
+use crate::address::Account;
+use crate::chosen;
+use crate::comet::Event;
+
+pub(super) fn events(event: &Event<'_>, prefix: &str) -> impl Iterator<Item = NftEvent> {
+    let account = |key| event.value(key).and_then(|text| Account::from_bech32(text, prefix));
+    let collection = account("_contract_address");
+    let has = |key| event.value(key).is_some();
+    let made = collection.filter(|_| has("minter") && (has("creator") || has("owner")));
+    let done = collection.and_then(|collection| act(event, collection, account));
+    made.map(|collection| NftEvent::Instantiate { collection }).into_iter().chain(done)
+}
+
+fn act(
+    event: &Event<'_>,
+    collection: Account,
+    account: impl Fn(&'static str) -> Option<Account>,
+) -> Option<NftEvent> {
+    let action = event.value("action")?;
+    // A cw20 mints and burns too; it has amounts in place of ids.
+    let token_id = || event.value("token_id").map(ToString::to_string);
+    let token = || token_id().map(|token_id| TokenRef::Id { collection, token_id });
+    match action.as_ref() {
+        "mint" => Some(NftEvent::Mint {
+            collection,
+            token_id: Some(token_id()?),
+            object: None,
+            owner: Some(account("owner")?),
+            uri: event.value("token_uri").filter(|uri| !uri.is_empty()).map(|uri| chosen::without_nuls(uri)),
+        }),
+        "transfer_nft" | "send_nft" => {
+            Some(NftEvent::Transfer { token: token()?, to: account("recipient")? })
+        }
+        "burn" => Some(NftEvent::Burn { token: token()? }),
+        _ => None,
+    }
+}
+
+/// The name in a contract's answer to `{"contract_info":{}}`.
+pub fn contract_name(answer: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Info {
+        name: String,
+    }
+    chosen::bounded(&data::<Info>(answer)?.name)
+}
+
+/// Who instantiated a contract, in the answer of `/cosmwasm/wasm/v1/contract/{address}`.
+pub fn contract_creator(answer: &[u8], prefix: &str) -> Option<Account> {
+    #[derive(Deserialize)]
+    struct Answer {
+        contract_info: Info,
+    }
+    #[derive(Deserialize)]
+    struct Info {
+        creator: String,
+    }
+    let answer: Answer = serde_json::from_slice(answer).ok()?;
+    Account::from_bech32(&answer.contract_info.creator, prefix)
+}
+
+/// The URI in a contract's answer to `{"nft_info":{"token_id":…}}`; empty if the token has none.
+pub fn token_uri(answer: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Info {
+        token_uri: Option<String>,
+    }
+    chosen::bounded(&data::<Info>(answer)?.token_uri.unwrap_or_default())
+}
+
+/// The owner in a contract's answer to `{"owner_of":{"token_id":…}}`.
+pub fn token_owner(answer: &[u8], prefix: &str) -> Option<Account> {
+    #[derive(Deserialize)]
+    struct Info {
+        owner: String,
+    }
+    Account::from_bech32(&data::<Info>(answer)?.owner, prefix)
+}
+
+/// The gateway puts what a contract answers into a member.
+fn data<T: DeserializeOwned>(answer: &[u8]) -> Option<T> {
+    #[derive(Deserialize)]
+    struct Answer<T> {
+        data: T,
+    }
+    serde_json::from_slice::<Answer<T>>(answer).ok().map(|answer| answer.data)
+}

@@ -1,0 +1,28 @@
+//! The events of a block in the order in which the chain emitted them.
+//!
+//! Whoever replays effects (tokens, balances) event by event needs this order, block events included (indexing §8, T14).
+
+use crate::comet::{Event, ResultsAnswer};
+
+/// Every event with the index of its transaction, `None` for an event of the block itself: first those from before the
+/// transactions, then the transactions' own, then those of the block's end.
+///
+/// A block event belongs to the end if its last attribute `mode` is `EndBlock`. The SDK appends that attribute, so an
+/// earlier one of this name is the emitter's own, and newer SDKs append `event_index` behind it (T7). A block event
+/// without a mode counts as before the transactions.
+pub fn in_order<'r, 'a>(
+    results: &'r ResultsAnswer<'a>,
+) -> impl Iterator<Item = (Option<usize>, &'r Event<'a>)> {
+    let of_block = |wanted: bool| {
+        let events = results.finalize_block_events.iter();
+        events.filter(move |event| is_of_the_end(event) == wanted).map(|event| (None, event))
+    };
+    let of_txs = results.txs_results.iter().enumerate();
+    let of_txs = of_txs.flat_map(|(tx, result)| result.events.iter().map(move |event| (Some(tx), event)));
+    of_block(false).chain(of_txs).chain(of_block(true))
+}
+
+fn is_of_the_end(event: &Event<'_>) -> bool {
+    let mode = event.attributes.iter().rev().find(|attribute| attribute.key == "mode");
+    mode.is_some_and(|mode| mode.value == "EndBlock")
+}
