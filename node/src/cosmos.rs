@@ -168,10 +168,22 @@ const PASSING_TEXTS: [&str; 7] = [
     "EOF",
 ];
 
+/// Whether a text tells of a failure that may pass.
+pub(crate) fn is_passing(said: &str) -> bool {
+    PASSING_TEXTS.iter().any(|text| said.contains(text))
+}
+
+/// Ends the words of a contract that refuses a query (wasmd `x/wasm/types/errors.go`, `ErrQueryFailed`).
+const CONTRACT_SAYS_NO: &str = "query wasm contract failed";
+
 /// The meaning of a gRPC status. Code 2 is used for everything that has no code of its own, a contract's
 /// fixed no before all (indexing.md §8.4): it is permanent unless its text is that of a broken connection.
 pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
     let Fault { code, message: said } = fault;
+    // First of all: a contract may say anything, such as that a height is invalid or a connection refused.
+    if said.contains(CONTRACT_SAYS_NO) {
+        return Error::Refused { at, code, said };
+    }
     if said.contains("invalid height") {
         return Error::NotYet { at, tip: None, said };
     }
@@ -183,7 +195,7 @@ pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
         return Error::MethodMissing { at, said, advice: "this chain has no such query" };
     }
     let vague = code == code::UNKNOWN || code == code::INTERNAL;
-    if code::PASSING.contains(&code) || (vague && PASSING_TEXTS.iter().any(|text| said.contains(text))) {
+    if code::PASSING.contains(&code) || (vague && is_passing(&said)) {
         Error::Faulty { at, code, said }
     } else {
         Error::Refused { at, code, said }

@@ -258,6 +258,11 @@ impl Error {
         if let Self::NotYet { tip, .. } = self { *tip } else { None }
     }
 
+    /// Whether the node no longer has the state or block of that height: it may still have the latest.
+    pub fn is_pruned(&self) -> bool {
+        matches!(self, Self::Pruned { .. })
+    }
+
     /// How long the servers want to be left alone: no use in asking earlier.
     pub fn pause(&self) -> Option<Duration> {
         match self {

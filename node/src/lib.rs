@@ -1,7 +1,7 @@
 //! Everything remote: clients for the node of a rollup.
 //!
 //! A [`Node`] holds one client per service: [`Comet`] (blocks and their results), [`Rest`] (the SDK's
-//! queries), [`Evm`] (receipts and traces), [`Grpc`] (descriptors), each over several addresses. They hand on the bytes that the node
+//! queries), [`Evm`] (receipts, traces and calls), [`Grpc`] (descriptors), each over several addresses. They hand on the bytes that the node
 //! sent, without the envelope; the crate `chain` reads them.
 //!
 //! Holds: every failure is an [`Error`] whose [`Kind`] says whether asking again can help; a failure is never
@@ -18,9 +18,11 @@ mod gate;
 mod grpc;
 mod health;
 mod limits;
+mod pages;
 mod pool;
 pub mod retry;
 mod rpc;
+mod state;
 mod transport;
 mod url;
 mod validators;
@@ -32,6 +34,7 @@ pub use error::{Error, Kind, Site};
 pub use evm::Evm;
 pub use grpc::Grpc;
 pub use limits::Limits;
+pub use state::AccountsPage;
 pub use url::{Url, UrlError};
 pub use validators::Validator;
 
@@ -124,6 +127,9 @@ mod tests {
         is_send((node.comet.abci_query("/", ""), node.descriptors()));
         is_send(node.rest.as_ref().map(|rest| (rest.get("/", None), rest.validators(), rest.decode_tx(&[]))));
         is_send(node.evm.as_ref().map(|evm| (evm.block_number(), evm.block_receipts(1), evm.trace_block(1))));
+        is_send(node.evm.as_ref().map(|evm| evm.call([0; 20], &[], None)));
+        is_send(node.rest.as_ref().map(|rest| (rest.accounts(None, None), rest.balances("a", None))));
+        is_send(node.rest.as_ref().map(|rest| (rest.erc20_of_denom("a"), rest.denom_of_erc20([0; 20]))));
         is_send(retry::until(retry::Backoff::default(), "", || node.comet.block(1)));
     }
 }

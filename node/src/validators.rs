@@ -5,14 +5,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
 
 use crate::cosmos::Rest;
-use crate::endpoint::Call;
-use crate::error::{Error, Site};
+use crate::error::Error;
+use crate::pages::{Page, Pagination};
 
 /// A validator, or the sequencer of a rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,21 +28,18 @@ pub struct Validator {
 const MODULES: [&str; 3] =
     ["/opinit/opchild/v1/validators", "/initia/mstaking/v1/validators", "/cosmos/staking/v1beta1/validators"];
 
-/// The largest page that the modules give without complaint.
-const PAGE: &str = "?pagination.limit=1000";
-
-/// No chain has more validators than this many pages hold; more pages mean that the node goes in circles.
-const MOST_PAGES: usize = 100;
-
 #[derive(Deserialize)]
-struct Page {
+struct List {
     validators: Vec<Entry>,
     pagination: Option<Pagination>,
 }
 
-#[derive(Deserialize)]
-struct Pagination {
-    next_key: Option<String>,
+impl Page for List {
+    type Item = Entry;
+
+    fn open(self) -> (Vec<Entry>, Option<Pagination>) {
+        (self.validators, self.pagination)
+    }
 }
 
 /// opchild has the moniker at the top, the staking modules in the description.
@@ -83,21 +79,8 @@ impl Rest {
     }
 
     async fn validators_of(&self, module: &str) -> Result<Vec<Validator>, Error> {
-        let mut all = Vec::new();
-        let mut path = format!("{module}{PAGE}");
-        for _ in 0..MOST_PAGES {
-            let page: Page = self.ask_for(Call::get(&path, path.clone()), |page| page).await?;
-            all.extend(page.validators.into_iter().filter_map(Entry::validator));
-            match page.pagination.and_then(|pagination| pagination.next_key).filter(|key| !key.is_empty()) {
-                None => return Ok(all),
-                Some(key) => {
-                    let key = utf8_percent_encode(&key, NON_ALPHANUMERIC);
-                    path = format!("{module}{PAGE}&pagination.key={key}");
-                }
-            }
-        }
-        let at = Site { service: "rest", host: "any address".into(), call: module.into(), height: None };
-        Err(Error::Malformed { at, reason: format!("more than {MOST_PAGES} pages of validators") })
+        let all = self.all_pages::<List>(module, None).await?;
+        Ok(all.into_iter().filter_map(Entry::validator).collect())
     }
 }
 

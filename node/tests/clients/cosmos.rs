@@ -37,6 +37,9 @@ async fn every_code_and_text_has_its_meaning() {
             Kind::NotYet,
         ),
         (500, 2, "VMError: execution reverted: query wasm contract failed", Kind::Permanent),
+        // What a contract gives as its reason is never the node's own word.
+        (500, 2, "invalid height: query wasm contract failed", Kind::Permanent),
+        (500, 2, "unexpected EOF: query wasm contract failed", Kind::Permanent),
         (500, 2, "post failed: dial tcp 127.0.0.1:26657: connect: connection refused", Kind::Transient),
         (500, 2, "context deadline exceeded", Kind::Transient),
         (400, 3, "illegal base64 data", Kind::Permanent),
@@ -66,6 +69,14 @@ async fn pruned_state_and_a_state_to_come_are_told_apart_with_the_tip() {
     assert!(matches!(error, Error::Pruned { .. }), "{error:?}");
     let lagging = Server::always(say("failed to load state at height 101; x (latest height: 100)")).await;
     assert_eq!(rest(&lagging).get("/x", Some(101)).await.unwrap_err().tip(), Some(100));
+}
+
+#[tokio::test]
+async fn a_contract_that_talks_of_lost_state_has_refused() {
+    let text = "failed to load state at height 5; (latest height: 9): query wasm contract failed";
+    let server = Server::always(fault(500, &format!(r#"{{"code":2,"message":"{text}"}}"#))).await;
+    let error = rest(&server).get("/x", Some(5)).await.unwrap_err();
+    assert!(matches!(error, Error::Refused { .. }), "{error:?}");
 }
 
 #[tokio::test]

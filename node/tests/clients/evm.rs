@@ -140,3 +140,71 @@ async fn receipts_that_come_late_are_asked_for_until_they_are_there() {
     let receipts = node::retry::until(fast, "receipts of block 9", || evm.block_receipts(9)).await.unwrap();
     assert_eq!((&receipts[..], server.count()), (&br#"[{"status":"0x1"}]"#[..], 4));
 }
+
+#[tokio::test]
+async fn a_call_is_asked_with_exactly_its_contract_its_data_and_its_height() {
+    let server = Server::always(result(r#""0x00ff""#)).await;
+    let evm = evm(&server);
+    assert_eq!(evm.call([0xab; 20], &[1, 2], Some(17)).await.unwrap(), [0, 255]);
+    evm.call([0xab; 20], &[], None).await.unwrap();
+    let bodies: Vec<_> = server.asked().into_iter().map(|asked| asked.body).collect();
+    let to = "ab".repeat(20);
+    let body = |id, data, block| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_call","params":[{{"to":"0x{to}","data":"0x{data}"}},"{block}"]}}"#
+        )
+    };
+    assert_eq!(bodies, [body(1, "0102", "0x11"), body(2, "", "latest")]);
+}
+
+#[tokio::test]
+async fn a_contracts_end_of_a_call_is_a_fixed_no_and_a_failure_of_the_server_is_none() {
+    let table = [
+        (-32000, "Reverted", Kind::Permanent),
+        (-32000, "revert: ERC721: invalid token ID: Reverted", Kind::Permanent),
+        (-32603, "out of gas: EVMCall failed", Kind::Permanent),
+        (-32000, "out of gas", Kind::Permanent),
+        (-32015, "invalid opcode: INVALID", Kind::Permanent),
+        (3, "execution reverted", Kind::Permanent),
+        (-32000, "execution reverted: no", Kind::Permanent),
+        // What a contract gives as its reason is never the server's own word.
+        (-32000, "revert: block #9 not found: Reverted", Kind::Permanent),
+        (-32000, "revert: failed to load state at height 9; (latest height: 5): Reverted", Kind::Permanent),
+        (3, "execution reverted: failed to load state at height 9; (latest height: 5)", Kind::Permanent),
+        (-32000, "revert: i/o timeout: Reverted: EVMCall failed", Kind::Permanent),
+        (-32000, "context deadline exceeded: EVMCall failed", Kind::Transient),
+        (-32000, "some other failure", Kind::Transient),
+        (-32603, "internal error", Kind::Transient),
+        (4, "timeout", Kind::Transient),
+        (-32000, "block #9 not found", Kind::NotYet),
+    ];
+    for (code, message, kind) in table {
+        let server = Server::always(fault(code, message)).await;
+        let error = evm(&server).call([1; 20], &[], Some(9)).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert_eq!(matches!(error, Error::Refused { .. }), kind == Kind::Permanent, "{error:?}");
+        assert!(error.to_string().contains(", eth_call at height 9: "), "{error}");
+    }
+    // Of another method the same text means what it meant.
+    let server = Server::always(fault(-32000, "out of gas")).await;
+    assert_eq!(evm(&server).trace_block(9).await.unwrap_err().kind(), Kind::Transient);
+}
+
+#[tokio::test]
+async fn a_call_in_pruned_state_says_so_and_can_be_asked_at_the_latest() {
+    let gone = "failed to load state at height 8; version does not exist (latest height: 100)";
+    let server = Server::in_turn(vec![fault(-32603, gone), result(r#""0x""#)]).await;
+    let evm = evm(&server);
+    let error = evm.call([1; 20], &[], Some(8)).await.unwrap_err();
+    assert!(error.is_pruned(), "{error:?}");
+    assert!(evm.call([1; 20], &[], None).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_a_call_returns_must_be_bytes() {
+    for text in ["null", r#""""#, r#""0x1""#, r#""1234""#, r#""0xzz""#, "5", "{}"] {
+        let server = Server::always(result(text)).await;
+        let error = evm(&server).call([1; 20], &[], Some(9)).await.unwrap_err();
+        assert!(matches!(error, Error::Malformed { .. }), "{text}: {error:?}");
+    }
+}

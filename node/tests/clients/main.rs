@@ -9,3 +9,4 @@ mod grpc;
 mod pool;
 mod recorded;
 mod scripted;
+mod state;

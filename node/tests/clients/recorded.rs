@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use node::{Endpoints, Node, Validator};
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
-use crate::scripted::{Asked, Play, Server, fault, limits, result};
+use crate::scripted::{Asked, Play, Server, fault, json, limits, result};
 
 /// Chain id, folder, tip, its validator's moniker, and its application with version.
 const CHAINS: [(&str, &str, u64, &str, &str, &str); 5] = [
@@ -20,14 +21,20 @@ const CHAINS: [(&str, &str, u64, &str, &str, &str); 5] = [
     ("e2e-l2-1", "l1-l2/l2", 820, "operator", "minievm", "v1.2.18"),
 ];
 
+/// A question with its answer.
 #[derive(Deserialize)]
-struct Line {
-    kind: String,
-    path: Option<String>,
+pub(crate) struct Line {
+    pub(crate) kind: String,
+    pub(crate) path: Option<String>,
     method: Option<String>,
-    height: Option<u64>,
-    status: Option<u16>,
-    answer: Option<Box<RawValue>>,
+    pub(crate) height: Option<u64>,
+    pub(crate) status: Option<u16>,
+    pub(crate) answer: Option<Box<RawValue>>,
+    /// Of `eth_call`.
+    pub(crate) to: Option<String>,
+    pub(crate) data: Option<String>,
+    pub(crate) result: Option<Box<RawValue>>,
+    pub(crate) error: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -47,25 +54,49 @@ fn lines<T: for<'de> Deserialize<'de>>(folder: &str, file: &str) -> Vec<T> {
 }
 
 /// A node that answers as recorded.
-async fn replayed(folder: &'static str) -> (Node, Arc<Vec<Line>>) {
+pub(crate) async fn replayed(folder: &'static str) -> (Node, Arc<Vec<Line>>) {
     let state: Arc<Vec<Line>> = Arc::new(lines(folder, "state.ndjson.zst"));
     let shared = Arc::clone(&state);
     let server = Server::play(move |_, asked| play(&shared, asked)).await;
     let urls = vec![server.url.clone()];
-    let endpoints = Endpoints { comet: urls.clone(), rest: urls, ..Endpoints::default() };
+    let endpoints =
+        Endpoints { comet: urls.clone(), rest: urls.clone(), json_rpc: urls, ..Endpoints::default() };
     (Node::new(endpoints, limits()).unwrap(), state)
 }
 
+/// The recorded answer to exactly this question: path, query and state height, or call and height.
 fn play(state: &[Line], asked: &Asked) -> Play {
-    let path = asked.line.strip_prefix("GET ").unwrap().replace("%22", "\"");
-    let line = state.iter().find(|line| line.path.as_ref() == Some(&path) && line.height.is_none());
-    match line {
+    if asked.body.contains("eth_call") {
+        return call(state, asked);
+    }
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8().unwrap().into_owned();
+    let path = decoded(asked.line.strip_prefix("GET ").unwrap());
+    let height = asked.headers.lines().find_map(|line| line.strip_prefix("x-cosmos-block-height: "));
+    let height = height.map(|height| height.parse().unwrap());
+    let is_asked =
+        |line: &&Line| line.height == height && line.path.as_deref().map(decoded).as_ref() == Some(&path);
+    match state.iter().find(is_asked) {
         Some(line) if line.kind == "cometbft" => result(line.answer.as_ref().unwrap().get()),
         Some(line) if line.method.as_deref() == Some("GET") => {
             fault(line.status.unwrap(), line.answer.as_ref().unwrap().get())
         }
         // Not asked while recording: what these chains answer to paths that they do not have.
         _ => fault(501, r#"{"code":12,"message":"Not Implemented","details":[]}"#),
+    }
+}
+
+fn call(state: &[Line], asked: &Asked) -> Play {
+    let body: serde_json::Value = serde_json::from_str(&asked.body).unwrap();
+    let is_asked = |line: &&Line| {
+        let Line { to: Some(to), data: Some(data), height: Some(height), .. } = line else { return false };
+        body["params"] == serde_json::json!([{ "to": to, "data": data }, format!("{height:#x}")])
+    };
+    match state.iter().find(is_asked) {
+        Some(Line { result: Some(answer), .. }) => result(answer.get()),
+        Some(Line { error: Some(error), .. }) => {
+            json(&format!(r#"{{"jsonrpc":"2.0","id":%ID%,"error":{}}}"#, error.get()))
+        }
+        _ => panic!("not recorded: {}", asked.body),
     }
 }
 
