@@ -26,7 +26,7 @@ pub(crate) struct Transfer {
     pub(crate) value: [u8; 32],
 }
 
-/// Finds transfer logs. Nearly every log of a block is looked at, so texts are searched before they are parsed.
+/// Finds transfer logs in events of type `evm`. Nearly every log of a block is looked at, so texts are searched before they are parsed.
 pub(crate) struct TransferLogs {
     topic: Finder<'static>,
     data: Finder<'static>,
@@ -57,8 +57,8 @@ impl TransferLogs {
     }
 
     fn logs<'s>(&'s self, event: &'s Event<'_>) -> impl Iterator<Item = &'s str> {
-        let attributes = if event.kind == "evm" { &event.attributes[..] } else { &[] };
-        let logs = attributes.iter().filter(|attribute| attribute.key == "log").map(|log| log.value.as_ref());
+        let logs =
+            event.attributes.iter().filter(|attribute| attribute.key == "log").map(|log| log.value.as_ref());
         logs.filter(|text: &&str| self.topic.find(text.as_bytes()).is_some())
     }
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
 
+use std::slice::from_ref;
+
 use chain::comet::parse_results;
 use chain::nft::{NftEvent, TokenRef, events, move_vm, wasm};
 use chain::{Account, Vm};
@@ -105,7 +107,8 @@ fn data_may_be_absent_and_whatever_is_no_erc721_transfer_is_passed_over() {
         json!({ "address": "0x1", "topics": topics, "data": "0x" }),
         json!([TRANSFER]),
     ];
-    let logs: Vec<String> = odd.iter().chain(&good).map(ToString::to_string).collect();
+    let mut logs: Vec<String> = odd.iter().chain(&good).map(ToString::to_string).collect();
+    logs.push(format!(r#"{{"address": "{CONTRACT}", "topics": {topics}, "data": "0x00"}}"#));
     let logs: Vec<_> = logs.iter().map(|log| ("log", log.as_str())).collect();
     assert_eq!(said(Vm::Evm, &[event("evm", &logs)]), [mint("7", 1), mint("7", 1), mint("7", 1)]);
 }
@@ -151,7 +154,7 @@ fn the_first_data_of_a_move_event_counts_and_long_framework_addresses_do_too() {
         to: Account::from_hex_literal("0xc0ffee").unwrap(),
     };
     for tag in ["0x1::object::TransferEvent", &framework] {
-        assert_eq!(said(Vm::Move, &[repeated(tag)]), [expected.clone()], "{tag}");
+        assert_eq!(said(Vm::Move, &[repeated(tag)]), from_ref(&expected), "{tag}");
     }
     for tag in
         ["0x2::object::TransferEvent", "0x11::object::TransferEvent", "object::TransferEvent", "0x1::object"]
@@ -214,7 +217,7 @@ fn older_and_newer_move_libraries_are_read() {
     for kinds in [&["CreateEvent"][..], &["CreateCollectionEvent"], &["CreateEvent", "CreateCollectionEvent"]]
     {
         let events: Vec<_> = kinds.iter().map(|kind| make(kind)).collect();
-        assert_eq!(said(Vm::Move, &events), [create.clone()], "{kinds:?}");
+        assert_eq!(said(Vm::Move, &events), from_ref(&create), "{kinds:?}");
     }
 }
 

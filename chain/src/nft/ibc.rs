@@ -108,15 +108,16 @@ struct Acknowledgement<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "optional_text")]
-    app_acknowledgement: Option<Cow<'a, str>>,
+    /// The application's own, in base64.
+    #[serde(borrow, default, rename = "app_acknowledgement", deserialize_with = "optional_text")]
+    app: Option<Cow<'a, str>>,
     #[serde(default)]
     underlying_app_success: bool,
 }
 
 fn is_success(acknowledgement: &[u8]) -> bool {
     let Ok(outer) = serde_json::from_slice::<Acknowledgement<'_>>(acknowledgement) else { return false };
-    let Some(app) = &outer.app_acknowledgement else { return outer.is_result() };
+    let Some(app) = &outer.app else { return outer.is_result() };
     let app = BASE64.decode(app.as_bytes());
     outer.underlying_app_success
         && app.is_ok_and(|app| {

@@ -87,7 +87,7 @@ impl Joins {
         let said = match kind {
             "collection::CreateCollectionEvent" | "collection::CreateEvent" => self.create(&data),
             "collection::MintEvent" => self.mint(&data, out.len()),
-            "collection::BurnEvent" => account(&data.nft).map(burn),
+            "collection::BurnEvent" => account(data.nft.as_deref()).map(burn),
             "nft::MutationEvent" => mutate(&data),
             "nft::CreateEvent" => self.describe(&data, out),
             "object::TransferEvent" => self.transfer(&data),
@@ -97,14 +97,14 @@ impl Joins {
     }
 
     fn create(&mut self, data: &Data<'_>) -> Option<NftEvent> {
-        let (collection, creator) = (account(&data.collection)?, account(&data.creator)?);
+        let (collection, creator) = (account(data.collection.as_deref())?, account(data.creator.as_deref())?);
         let name = without_nuls(&data.name);
         self.made.insert(collection).then_some(NftEvent::Create { collection, creator, name })
     }
 
     /// A mint that will be at this place of the list.
     fn mint(&mut self, data: &Data<'_>, at: usize) -> Option<NftEvent> {
-        let (collection, object) = (account(&data.collection)?, account(&data.nft)?);
+        let (collection, object) = (account(data.collection.as_deref())?, account(data.nft.as_deref())?);
         let token_id = data.token_id.as_deref().map(without_nuls);
         if let Some(token_id) = &token_id {
             self.open.insert((collection, token_id.clone()), at);
@@ -115,7 +115,7 @@ impl Joins {
 
     /// Completes the mint that this token belongs to.
     fn describe(&mut self, data: &Data<'_>, out: &mut [(Option<usize>, NftEvent)]) -> Option<NftEvent> {
-        let token = (account(&data.collection)?, data.token_id.as_deref().map(without_nuls)?);
+        let token = (account(data.collection.as_deref())?, data.token_id.as_deref().map(without_nuls)?);
         if let Some((_, NftEvent::Mint { uri, .. })) = self.open.remove(&token).and_then(|at| out.get_mut(at))
         {
             *uri = Some(without_nuls(&data.uri));
@@ -124,7 +124,7 @@ impl Joins {
     }
 
     fn transfer(&mut self, data: &Data<'_>) -> Option<NftEvent> {
-        let (object, to) = (account(&data.object)?, account(&data.to)?);
+        let (object, to) = (account(data.object.as_deref())?, account(data.to.as_deref())?);
         if let Some(owner) = self.owners.get_mut(&object) {
             *owner = to;
         }
@@ -132,7 +132,7 @@ impl Joins {
     }
 
     fn own(&mut self, data: &Data<'_>) -> Option<NftEvent> {
-        self.owners.insert(account(&data.object)?, account(&data.owner)?);
+        self.owners.insert(account(data.object.as_deref())?, account(data.owner.as_deref())?);
         None
     }
 }
@@ -142,12 +142,12 @@ fn burn(object: Account) -> NftEvent {
 }
 
 fn mutate(data: &Data<'_>) -> Option<NftEvent> {
-    let object = account(&data.nft).filter(|_| data.mutated_field_name == "uri")?;
+    let object = account(data.nft.as_deref()).filter(|_| data.mutated_field_name == "uri")?;
     Some(NftEvent::SetUri { object, uri: without_nuls(&data.new_value) })
 }
 
-fn account(text: &Option<Cow<'_, str>>) -> Option<Account> {
-    Account::from_hex_literal(text.as_deref()?)
+fn account(text: Option<&str>) -> Option<Account> {
+    Account::from_hex_literal(text?)
 }
 
 /// What follows `0x1::` in the tag of a framework's type; the address may have its leading zeros.
