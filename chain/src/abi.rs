@@ -48,7 +48,8 @@ pub fn supports_erc721() -> [u8; CALL] {
 
 /// A returned `string` without its NULs. `None` also if it is no UTF-8 or longer than 256 KiB.
 pub fn read_string(answer: &[u8]) -> Option<String> {
-    let at = number(answer, 0)?;
+    // The offset itself cannot be part of the string: 32 zeros, which a fallback may return, are none.
+    let at = number(answer, 0).filter(|at| *at >= WORD)?;
     let length = number(answer, at)?;
     let from = at.checked_add(WORD)?;
     let text = std::str::from_utf8(answer.get(from..from.checked_add(length)?)?).ok()?;
