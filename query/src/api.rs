@@ -1,38 +1,43 @@
 //! The endpoints, by subject.
 
 pub(crate) mod block;
+pub(crate) mod collection;
 pub(crate) mod evm_tx;
 pub(crate) mod internal_tx;
+pub(crate) mod nft_tx;
+pub(crate) mod rich_list;
 pub(crate) mod status;
+pub(crate) mod token;
 pub(crate) mod tx;
 
 use web::refusal::Refusal;
 use web::reply::Reply;
 
 use crate::array::Array;
+use crate::cursor::Row;
 use crate::indexer::Indexer;
 use crate::page::page;
 use crate::wire::Paging;
 
 /// The answer `{"<member>":[…],"pagination":{…}}` with the page of `array` that was asked for. `write` appends the
-/// records of the sequences it is given, with commas between them.
-fn list(
+/// records of the rows it is given, with commas between them.
+fn list<R: Row>(
     indexer: &Indexer,
     member: &str,
-    array: &dyn Array,
-    paging: &Paging,
+    array: &dyn Array<Row = R>,
+    paging: &Paging<R>,
     total: Option<u64>,
-    write: impl FnOnce(&mut Vec<u8>, &[u64]) -> Result<(), Refusal>,
+    write: impl FnOnce(&mut Vec<u8>, &[R]) -> Result<(), Refusal>,
 ) -> Result<Reply, Refusal> {
     let page = page(array, &paging.request).map_err(Refusal::internal)?;
     // What a record mostly takes; a page of longer ones grows it.
-    let mut body = Vec::with_capacity(256 + page.seqs.len() * 2048);
+    let mut body = Vec::with_capacity(256 + page.rows.len() * 2048);
     body.extend_from_slice(b"{\"");
     body.extend_from_slice(member.as_bytes());
     body.extend_from_slice(b"\":[");
-    write(&mut body, &page.seqs)?;
+    write(&mut body, &page.rows)?;
     body.extend_from_slice(b"],");
-    paging.write(&mut body, &page, total, indexer.empty_cursor);
+    paging.write(&mut body, page, total, indexer.empty_cursor);
     body.push(b'}');
     Ok(Reply::json(body))
 }

@@ -1,15 +1,22 @@
-//! Lists of sequences as arrays: a length, random access, and the place of a sequence; ascending always.
+//! Lists as arrays: a length, random access, and the place of a row; ascending always.
 //!
-//! An endpoint says *which* array it shows; how a page is cut out of it is written once ([`crate::page`]).
+//! An endpoint says *which* array it shows; how a page is cut out of it is written once ([`crate::page`]). Here are the
+//! arrays of sequences; those of sets that change are in [`set`], and both are made the rows of a wider list in [`wider`].
+
+pub mod set;
+pub mod wider;
 
 use std::cell::RefCell;
 use std::ops::Range;
 
-use store::{Error, List, Snapshot};
+use store::{Error, Key, List, Snapshot};
 
-/// An ascending array of distinct sequences in one snapshot.
+/// An ascending array of distinct rows in one snapshot. Rows compare as their keys' bytes do.
 pub trait Array {
-    /// Number of sequences.
+    /// What it is an array of.
+    type Row: Key;
+
+    /// Number of rows.
     fn len(&self) -> u64;
 
     /// Whether there is none.
@@ -17,11 +24,18 @@ pub trait Array {
         self.len() == 0
     }
 
-    /// Number of sequences that are less than `seq`.
-    fn position(&self, seq: u64) -> Result<u64, Error>;
+    /// Number of rows before `row`, whether or not that one is among them.
+    fn position(&self, row: &Self::Row) -> Result<u64, Error>;
 
-    /// The sequences at `range`, which must lie within the array.
-    fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error>;
+    /// Number of rows up to `row`, that one included if it is among them.
+    fn end(&self, row: &Self::Row) -> Result<u64, Error> {
+        let at = self.position(row)?;
+        let here = self.slice(at..at.saturating_add(1).min(self.len()))?;
+        Ok(at + u64::from(here.first().is_some_and(|here| here.to_bytes() == row.to_bytes())))
+    }
+
+    /// The rows at `range`, which must lie within the array.
+    fn slice(&self, range: Range<u64>) -> Result<Vec<Self::Row>, Error>;
 }
 
 /// Consecutive sequences: everything, or a block's.
@@ -34,12 +48,18 @@ pub struct Run {
 }
 
 impl Array for Run {
+    type Row = u64;
+
     fn len(&self) -> u64 {
         self.len
     }
 
-    fn position(&self, seq: u64) -> Result<u64, Error> {
+    fn position(&self, seq: &u64) -> Result<u64, Error> {
         Ok(seq.saturating_sub(self.first).min(self.len))
+    }
+
+    fn end(&self, seq: &u64) -> Result<u64, Error> {
+        self.position(&seq.saturating_add(1))
     }
 
     fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
@@ -73,13 +93,19 @@ impl<'a, L: List> Stored<'a, L> {
 }
 
 impl<L: List> Array for Stored<'_, L> {
+    type Row = u64;
+
     fn len(&self) -> u64 {
         self.part.end - self.part.start
     }
 
-    fn position(&self, seq: u64) -> Result<u64, Error> {
-        let at = store::list::position::<L>(self.snapshot, &self.owner, self.whole, seq)?;
+    fn position(&self, seq: &u64) -> Result<u64, Error> {
+        let at = store::list::position::<L>(self.snapshot, &self.owner, self.whole, *seq)?;
         Ok(at.clamp(self.part.start, self.part.end) - self.part.start)
+    }
+
+    fn end(&self, seq: &u64) -> Result<u64, Error> {
+        self.position(&seq.saturating_add(1))
     }
 
     fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
@@ -91,7 +117,7 @@ impl<L: List> Array for Stored<'_, L> {
 /// The union of arrays that share no sequence. Its length is the sum of theirs, and it reads no more of each than a
 /// page of it.
 pub struct Union<'a> {
-    parts: Vec<Box<dyn Array + 'a>>,
+    parts: Vec<Box<dyn Array<Row = u64> + 'a>>,
     len: u64,
     /// Places whose split is known: how many sequences of each part stand before it.
     known: RefCell<Vec<(u64, Vec<u64>)>>,
@@ -99,7 +125,7 @@ pub struct Union<'a> {
 
 impl<'a> Union<'a> {
     /// The union of `parts`, which must be disjoint.
-    pub fn of(parts: Vec<Box<dyn Array + 'a>>) -> Self {
+    pub fn of(parts: Vec<Box<dyn Array<Row = u64> + 'a>>) -> Self {
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let ends: Vec<u64> = parts.iter().map(|part| part.len()).collect();
         let len = ends.iter().sum();
@@ -109,7 +135,7 @@ impl<'a> Union<'a> {
 
     /// How many sequences of each part stand before `seq`.
     fn split_at_seq(&self, seq: u64) -> Result<Vec<u64>, Error> {
-        self.parts.iter().map(|part| part.position(seq)).collect()
+        self.parts.iter().map(|part| part.position(&seq)).collect()
     }
 
     fn known_split(&self, place: u64) -> Option<Vec<u64>> {
@@ -142,15 +168,21 @@ impl<'a> Union<'a> {
 }
 
 impl Array for Union<'_> {
+    type Row = u64;
+
     fn len(&self) -> u64 {
         self.len
     }
 
-    fn position(&self, seq: u64) -> Result<u64, Error> {
-        let split = self.split_at_seq(seq)?;
+    fn position(&self, seq: &u64) -> Result<u64, Error> {
+        let split = self.split_at_seq(*seq)?;
         let place = split.iter().sum();
         self.known.borrow_mut().push((place, split));
         Ok(place)
+    }
+
+    fn end(&self, seq: &u64) -> Result<u64, Error> {
+        self.position(&seq.saturating_add(1))
     }
 
     fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
@@ -186,12 +218,14 @@ mod tests {
     struct Plain(Vec<u64>);
 
     impl Array for Plain {
+        type Row = u64;
+
         fn len(&self) -> u64 {
             self.0.len() as u64
         }
 
-        fn position(&self, seq: u64) -> Result<u64, Error> {
-            Ok(self.0.partition_point(|have| *have < seq) as u64)
+        fn position(&self, seq: &u64) -> Result<u64, Error> {
+            Ok(self.0.partition_point(|have| have < seq) as u64)
         }
 
         fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
@@ -210,13 +244,13 @@ mod tests {
             let mut parts = vec![Vec::new(); 5];
             for (seq, part) in &seqs { parts[*part].push(*seq); }
             let whole = Plain(seqs.keys().copied().collect());
-            let union = Union::of(parts.into_iter().map(|part| Box::new(Plain(part)) as Box<dyn Array>).collect());
+            let union = Union::of(parts.into_iter().map(|part| Box::new(Plain(part)) as Box<dyn Array<Row = u64>>).collect());
             prop_assert_eq!(union.len(), whole.len());
-            if ask_first { prop_assert_eq!(union.position(seq).unwrap(), whole.position(seq).unwrap()); }
+            if ask_first { prop_assert_eq!(union.position(&seq).unwrap(), whole.position(&seq).unwrap()); }
             let (a, b) = (a.min(b).min(whole.len()), a.max(b).min(whole.len()));
             prop_assert_eq!(union.slice(a..b).unwrap(), whole.slice(a..b).unwrap());
-            let place = whole.position(seq).unwrap();
-            prop_assert_eq!(union.position(seq).unwrap(), place);
+            let place = whole.position(&seq).unwrap();
+            prop_assert_eq!(union.position(&seq).unwrap(), place);
             prop_assert_eq!(union.slice(place..whole.len()).unwrap(), whole.slice(place..whole.len()).unwrap());
             prop_assert_eq!(union.slice(a.min(place)..place).unwrap(), whole.slice(a.min(place)..place).unwrap());
         }

@@ -1,14 +1,17 @@
 //! `pagination.key`: what a client hands back to go on from a page.
 //!
-//! Ours is opaque: unpadded base64url of `1 | space | flags | seq (8, BE)`. It names a row by its sequence, not a place,
-//! so it stays right while rows arrive, and one list's cursor may be used on the same list with another filter or in
-//! the other direction. Cursors of the deployed servers are read too: base64 (either alphabet, padded or not) of a
-//! decimal offset, of `{"sequence":N}` or of `{"height":N}`.
+//! Ours is opaque: unpadded base64url of `1 | space | flags | key of a row`, where the key is the row's own in its list
+//! ([`store::Key`]): of a sequence 8 bytes, BE. It names a row, not a place, so it stays right while rows come and go, even
+//! its own; and one list's cursor may be used on the same list with another filter or in the other direction. Cursors of
+//! the deployed servers are read too: base64 (either alphabet, padded or not) of a decimal offset, or of JSON
+//! ([`Row::deployed`]).
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
+use serde_json::{Map, Value};
+use store::Key;
 
 /// Version of our form; no deployed cursor begins with this byte.
 const VERSION: u8 = 1;
@@ -21,7 +24,7 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// What the sequences of a cursor count. A cursor is good for lists of its own space only.
+/// What the rows of a list are, and in which order. A cursor is good for lists of its own space only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Blocks, by height.
@@ -32,6 +35,14 @@ pub enum Space {
     EvmTxs,
     /// Call frames.
     Calls,
+    /// Collections, by height.
+    Collections,
+    /// Tokens, by id.
+    TokensById,
+    /// Tokens, by the height of their last change.
+    TokensByHeight,
+    /// Holders of an ERC-20, by amount.
+    Holders,
 }
 
 impl Space {
@@ -41,26 +52,54 @@ impl Space {
             Self::Txs => 2,
             Self::EvmTxs => 3,
             Self::Calls => 4,
+            Self::Collections => 5,
+            Self::TokensById => 6,
+            Self::TokensByHeight => 7,
+            Self::Holders => 8,
         }
     }
+}
 
-    /// The member that names a row in a deployed cursor of this space.
-    fn deployed_member(self) -> &'static str {
-        match self {
-            Self::Blocks => "height",
-            Self::Txs | Self::EvmTxs | Self::Calls => "sequence",
-        }
+/// What a list is an array of: it names its place among the others.
+pub trait Row: Key + Clone {
+    /// What the members of a deployed cursor's JSON object, of which there are some, mean on a list of `space`; `None` if
+    /// they are of another list.
+    fn deployed(space: Space, members: &Map<String, Value>) -> Option<Start<Self>>;
+}
+
+/// A sequence, or a height.
+impl Row for u64 {
+    fn deployed(space: Space, members: &Map<String, Value>) -> Option<Start<Self>> {
+        let member = if space == Space::Blocks { "height" } else { "sequence" };
+        Some(Start::Row(Cursor::After(members.get(member)?.as_u64()?)))
     }
 }
 
 /// Where a page begins or ends, in the direction of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cursor {
-    /// The page begins just after the row of this sequence.
-    After(u64),
-    /// The page ends just before the row of this sequence.
-    Before(u64),
-    /// The page begins after this many rows.
+pub enum Cursor<R> {
+    /// The page begins just after this row.
+    After(R),
+    /// The page ends just before this row.
+    Before(R),
+    /// The page ends with the last row.
+    End,
+}
+
+/// Which page is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start<R> {
+    /// The one at this row.
+    Row(Cursor<R>),
+    /// The one that begins just after all rows from `from` on and before `to`, whichever way it goes: a deployed cursor
+    /// that does not name the whole row.
+    Beyond {
+        /// The first row that could be meant.
+        from: R,
+        /// The first row that could not be meant any more.
+        to: R,
+    },
+    /// The one that begins after this many rows.
     Offset(u64),
 }
 
@@ -79,52 +118,53 @@ pub enum BadCursor {
 }
 
 /// The key for `cursor` on a list of `space`.
-pub fn encode(space: Space, cursor: Cursor) -> String {
-    let (flags, seq) = match cursor {
-        Cursor::After(seq) => (0, seq),
-        Cursor::Before(seq) => (BACKWARD, seq),
-        // Never emitted; the deployed form says it.
-        Cursor::Offset(offset) => return URL_SAFE_NO_PAD.encode(offset.to_string()),
+pub fn encode<R: Key>(space: Space, cursor: Cursor<R>) -> String {
+    let (flags, row) = match cursor {
+        Cursor::After(row) => (0, Some(row)),
+        Cursor::Before(row) => (BACKWARD, Some(row)),
+        Cursor::End => (BACKWARD, None),
     };
-    let mut bytes = [VERSION, space.tag(), flags, 0, 0, 0, 0, 0, 0, 0, 0];
-    bytes[3..].copy_from_slice(&seq.to_be_bytes());
+    let mut bytes = vec![VERSION, space.tag(), flags];
+    if let Some(row) = row {
+        row.put(&mut bytes);
+    }
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The cursor that `key` is on a list of `space`; `None` for an empty JSON object, which the deployed server takes for no
+/// The page that `key` means on a list of `space`; `None` for an empty JSON object, which the deployed server takes for no
 /// key at all.
-pub fn decode(space: Space, key: &str) -> Result<Option<Cursor>, BadCursor> {
+pub fn decode<R: Row>(space: Space, key: &str) -> Result<Option<Start<R>>, BadCursor> {
     // A `+` that was pasted raw into a URL arrives as a blank.
     let key = key.replace(' ', "+");
     let bytes = STANDARD.decode(&key).or_else(|_| URL_SAFE.decode(&key)).map_err(|_| BadCursor::NotBase64)?;
     match bytes.first() {
-        Some(&VERSION) => own(space, &bytes).map(Some),
+        Some(&VERSION) => own(space, &bytes).map(|cursor| Some(Start::Row(cursor))),
         Some(b'{') => deployed(space, &bytes),
         _ => {
             let text = std::str::from_utf8(&bytes).map_err(|_| BadCursor::NotANumber)?;
-            text.parse().map(|offset| Some(Cursor::Offset(offset))).map_err(|_| BadCursor::NotANumber)
+            text.parse().map(|offset| Some(Start::Offset(offset))).map_err(|_| BadCursor::NotANumber)
         }
     }
 }
 
-fn own(space: Space, bytes: &[u8]) -> Result<Cursor, BadCursor> {
-    let &[_, tag, flags, ref seq @ ..] = bytes else { return Err(BadCursor::Format) };
-    let seq = u64::from_be_bytes(seq.try_into().map_err(|_| BadCursor::Format)?);
+fn own<R: Key>(space: Space, bytes: &[u8]) -> Result<Cursor<R>, BadCursor> {
+    let &[_, tag, flags, ref row @ ..] = bytes else { return Err(BadCursor::Format) };
+    let named = || R::from_bytes(row).ok_or(BadCursor::Format);
     match flags {
         _ if tag != space.tag() => Err(BadCursor::Format),
-        0 => Ok(Cursor::After(seq)),
-        BACKWARD => Ok(Cursor::Before(seq)),
+        0 => Ok(Cursor::After(named()?)),
+        BACKWARD if row.is_empty() => Ok(Cursor::End),
+        BACKWARD => Ok(Cursor::Before(named()?)),
         _ => Err(BadCursor::Format),
     }
 }
 
-fn deployed(space: Space, json: &[u8]) -> Result<Option<Cursor>, BadCursor> {
-    let value: serde_json::Map<_, _> = serde_json::from_slice(json).map_err(|_| BadCursor::Format)?;
-    if value.is_empty() {
+fn deployed<R: Row>(space: Space, json: &[u8]) -> Result<Option<Start<R>>, BadCursor> {
+    let members: Map<_, _> = serde_json::from_slice(json).map_err(|_| BadCursor::Format)?;
+    if members.is_empty() {
         return Ok(None);
     }
-    let row = value.get(space.deployed_member()).and_then(serde_json::Value::as_u64);
-    row.map(|row| Some(Cursor::After(row))).ok_or(BadCursor::Format)
+    R::deployed(space, &members).map(Some).ok_or(BadCursor::Format)
 }
 
 #[cfg(test)]
@@ -141,24 +181,24 @@ mod tests {
             for space in [Space::Blocks, Space::Txs, Space::EvmTxs, Space::Calls] {
                 let key = encode(space, cursor);
                 prop_assert!(key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
-                prop_assert_eq!(decode(space, &key), Ok(Some(cursor)));
+                prop_assert_eq!(decode(space, &key), Ok(Some(Start::Row(cursor))));
             }
         }
 
         #[test]
         fn any_text_is_a_cursor_or_an_error(key: String, bytes: Vec<u8>) {
-            let _: (_, _) = (decode(Space::Txs, &key), decode(Space::Blocks, &PADDED.encode(bytes)));
+            let _: (_, _) = (decode::<u64>(Space::Txs, &key), decode::<u64>(Space::Blocks, &PADDED.encode(bytes)));
         }
     }
 
     #[test]
     fn cursors_of_the_deployed_servers_are_read() {
-        for (space, text, cursor) in [
-            (Space::Txs, r#"{"sequence":90210}"#, Cursor::After(90_210)),
-            (Space::Calls, r#"{"sequence":1}"#, Cursor::After(1)),
-            (Space::Blocks, r#"{"height":48209}"#, Cursor::After(48_209)),
-            (Space::Blocks, "200", Cursor::Offset(200)),
-            (Space::Txs, "0", Cursor::Offset(0)),
+        for (space, text, start) in [
+            (Space::Txs, r#"{"sequence":90210}"#, Start::Row(Cursor::After(90_210))),
+            (Space::Calls, r#"{"sequence":1}"#, Start::Row(Cursor::After(1))),
+            (Space::Blocks, r#"{"height":48209}"#, Start::Row(Cursor::After(48_209))),
+            (Space::Blocks, "200", Start::Offset(200)),
+            (Space::Txs, "0", Start::Offset(0)),
         ] {
             let padded = PADDED.encode(text);
             for key in [
@@ -167,14 +207,26 @@ mod tests {
                 &padded.replace('+', "-").replace('/', "_"),
                 &padded.replace('+', " "),
             ] {
-                assert_eq!(decode(space, key), Ok(Some(cursor)), "{text}");
+                assert_eq!(decode(space, key), Ok(Some(start)), "{text}");
             }
         }
     }
 
     #[test]
+    fn the_bytes_of_a_key_do_not_change() {
+        for (space, cursor, key) in [
+            (Space::Blocks, Cursor::After(7), "AQEAAAAAAAAAAAc"),
+            (Space::Txs, Cursor::Before(258), "AQIBAAAAAAAAAQI"),
+            (Space::Calls, Cursor::End, "AQQB"),
+        ] {
+            assert_eq!(encode::<u64>(space, cursor), key);
+            assert_eq!(decode(space, key), Ok(Some(Start::Row(cursor))));
+        }
+    }
+
+    #[test]
     fn an_empty_object_is_no_key() {
-        assert_eq!(decode(Space::Txs, "e30="), Ok(None));
+        assert_eq!(decode::<u64>(Space::Txs, "e30="), Ok(None));
     }
 
     #[test]
@@ -186,11 +238,11 @@ mod tests {
             ("e2E=", BadCursor::Format),
             (&PADDED.encode(r#"{"height":1}"#), BadCursor::Format),
             (&PADDED.encode(r#"{"sequence":"1"}"#), BadCursor::Format),
-            (&encode(Space::EvmTxs, Cursor::After(1)), BadCursor::Format),
+            (&encode(Space::EvmTxs, Cursor::After(1_u64)), BadCursor::Format),
             (&PADDED.encode([1, 2, 0, 1]), BadCursor::Format),
             (&PADDED.encode([1, 2, 9, 0, 0, 0, 0, 0, 0, 0, 1]), BadCursor::Format),
         ] {
-            assert_eq!(decode(Space::Txs, key), Err(reason), "{key}");
+            assert_eq!(decode::<u64>(Space::Txs, key), Err(reason), "{key}");
         }
     }
 }

@@ -1,13 +1,15 @@
 //! What every handler works on: the store, and what is fixed about the database in it.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use chain::Vm;
-use schema::meta::{BlockLane, CallLane, Identity};
+use schema::meta::{BlockLane, CallLane, Identity, RichLane};
 use schema::payload::Codec;
 use schema::{Error, meta};
 use store::{Snapshot, Store};
 use web::refusal::Refusal;
+
+use crate::names::Names;
 
 /// How an absent cursor is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub struct Indexer {
     pub(crate) codec: Codec,
     pub(crate) build: Build,
     pub(crate) empty_cursor: EmptyCursor,
-    evm: bool,
+    pub(crate) names: RwLock<Names>,
 }
 
 impl Indexer {
@@ -43,13 +45,17 @@ impl Indexer {
     pub fn open(store: Arc<dyn Store>, build: Build, empty_cursor: EmptyCursor) -> Result<Self, Error> {
         let identity = schema::open::existing(&*store)?;
         let codec = Codec::load(&*store.snapshot()?)?;
-        let evm = identity.vm == Vm::Evm.to_string();
-        Ok(Self { store, identity, codec, build, empty_cursor, evm })
+        Ok(Self { store, identity, codec, build, empty_cursor, names: RwLock::default() })
     }
 
     /// Whether the chain has EVM transactions.
     pub fn is_evm(&self) -> bool {
-        self.evm
+        self.identity.vm == Vm::Evm.name()
+    }
+
+    /// Whether tokens are objects, with an address of their own.
+    pub(crate) fn is_move(&self) -> bool {
+        self.identity.vm == Vm::Move.name()
     }
 
     /// The one view of the store that answers a request.
@@ -59,7 +65,7 @@ impl Indexer {
 
     /// Refuses on a chain without an EVM.
     pub(crate) fn evm_only(&self) -> Result<(), Refusal> {
-        if self.evm {
+        if self.is_evm() {
             return Ok(());
         }
         Err(Refusal::not_found("evm routes are not available on this chain"))
@@ -78,6 +84,11 @@ impl View<'_> {
 
     /// How far the block lane has come; all zero before its first block.
     pub(crate) fn blocks(&self) -> Result<BlockLane, Refusal> {
+        Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
+    }
+
+    /// How far the rich list has come.
+    pub(crate) fn rich(&self) -> Result<RichLane, Refusal> {
         Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
     }
 

@@ -1,15 +1,15 @@
 //! The one way a page is cut out of an array.
 //!
 //! What must hold: walking by `next` sees every row once in the order of the request, `previous` of a page is exactly
-//! the page before, each is there only if a row is, and `total` is the length. Rows that arrive behind a page change
-//! none of it.
+//! the page before, each is there only if a row is, and `total` is the length. Rows that come and go between two pages
+//! change nothing of it for those that stay: none is lost, none is seen again.
 
 use std::ops::Range;
 
 use store::Error;
 
 use crate::array::Array;
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, Row, Start};
 
 /// The direction of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,64 +22,70 @@ pub enum Direction {
 
 /// Which page is wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct PageRequest {
+pub struct PageRequest<R> {
     /// Where it begins or ends.
-    pub at: Cursor,
+    pub at: Start<R>,
     /// Rows at most; at least 1.
     pub limit: u64,
     /// In which order.
     pub direction: Direction,
 }
 
-/// A page of sequences.
+/// A page of rows.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Page {
-    /// The sequences, in the order of the request.
-    pub seqs: Vec<u64>,
+pub struct Page<R> {
+    /// The rows, in the order of the request.
+    pub rows: Vec<R>,
     /// Where the next page begins, if there is one.
-    pub next: Option<Cursor>,
+    pub next: Option<Cursor<R>>,
     /// Where the page before ends, if there is one.
-    pub previous: Option<Cursor>,
+    pub previous: Option<Cursor<R>>,
     /// Number of rows of the whole list.
     pub total: u64,
 }
 
 /// The page of `array` that `request` asks for.
-pub fn page(array: &dyn Array, request: &PageRequest) -> Result<Page, Error> {
+pub fn page<R: Row>(array: &dyn Array<Row = R>, request: &PageRequest<R>) -> Result<Page<R>, Error> {
     let total = array.len();
     let range = range(array, request)?;
-    let mut seqs = array.slice(range.clone())?;
+    let mut rows = array.slice(range.clone())?;
     let (older, newer) = (range.start > 0, range.end < total);
-    let ((next, previous), beyond) = match request.direction {
-        Direction::Ascending => ((newer, older), u64::MAX),
+    let (next, previous) = match request.direction {
+        Direction::Ascending => (newer, older),
         Direction::Descending => {
-            seqs.reverse();
-            ((older, newer), 0)
+            rows.reverse();
+            (older, newer)
         }
     };
     Ok(Page {
-        next: seqs.last().filter(|_| next).map(|seq| Cursor::After(*seq)),
+        next: rows.last().filter(|_| next).map(|row| Cursor::After(row.clone())),
         // A page past the end has no first row; the page before it is the last of the list.
-        previous: previous.then(|| Cursor::Before(seqs.first().copied().unwrap_or(beyond))),
-        seqs,
+        previous: previous.then(|| rows.first().map_or(Cursor::End, |row| Cursor::Before(row.clone()))),
+        rows,
         total,
     })
 }
 
 /// The ordinals of the page.
-fn range(array: &dyn Array, request: &PageRequest) -> Result<Range<u64>, Error> {
+fn range<R: Row>(array: &dyn Array<Row = R>, request: &PageRequest<R>) -> Result<Range<u64>, Error> {
+    use Cursor::{After, Before, End};
+    use Direction::{Ascending, Descending};
     let (total, limit) = (array.len(), request.limit);
     let up_from = |start: u64| start..start.saturating_add(limit).min(total);
     let down_from = |end: u64| end.saturating_sub(limit)..end;
     // Going backward in one direction is going forward in the other.
-    Ok(match (request.at, request.direction) {
-        (Cursor::Offset(offset), Direction::Ascending) => up_from(offset.min(total)),
-        (Cursor::Offset(offset), Direction::Descending) => down_from(total - offset.min(total)),
-        (Cursor::After(seq), Direction::Ascending) | (Cursor::Before(seq), Direction::Descending) => {
-            up_from(array.position(seq.saturating_add(1))?)
+    Ok(match (&request.at, request.direction) {
+        (Start::Offset(offset), Ascending) => up_from(total.min(*offset)),
+        (Start::Offset(offset), Descending) => down_from(total.saturating_sub(*offset)),
+        (Start::Row(After(row)), Ascending) | (Start::Row(Before(row)), Descending) => {
+            up_from(array.end(row)?)
         }
-        (Cursor::After(seq), Direction::Descending) | (Cursor::Before(seq), Direction::Ascending) => {
-            down_from(array.position(seq)?)
+        (Start::Row(After(row)), Descending) | (Start::Row(Before(row)), Ascending) => {
+            down_from(array.position(row)?)
         }
+        (Start::Row(End), Ascending) => down_from(total),
+        (Start::Row(End), Descending) => up_from(0),
+        (Start::Beyond { to, .. }, Ascending) => up_from(array.position(to)?),
+        (Start::Beyond { from, .. }, Descending) => down_from(array.position(from)?),
     })
 }

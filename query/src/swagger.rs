@@ -25,10 +25,10 @@ static DOCUMENT: Schema = Schema { name: "swagger.Document", doc: "A Swagger 2.0
 
 /// The Swagger 2.0 document of the indexer API, without the EVM's paths on a chain that has none.
 pub fn document(version: &str, evm: bool) -> serde_json::Value {
-    let keep = |path: &str| evm || !path.contains("/evm-");
+    let keep = |path: &str| evm || !(path.contains("/evm-") || path.contains("/richlist/"));
     web::openapi::document(
         "cairn indexer API",
-        "Blocks, transactions and EVM transactions of one chain, read-only.",
+        "Blocks, transactions, NFTs and rich lists of one chain, read-only.",
         version,
         ALL,
         keep,
@@ -57,6 +57,9 @@ mod tests {
     fn a_chain_without_evm_has_no_evm_paths() {
         let document = document("1", false);
         let paths = document["paths"].as_object().unwrap();
-        assert!(paths.contains_key("/indexer/tx/v1/txs") && paths.keys().all(|path| !path.contains("evm")));
+        assert!(
+            paths.contains_key("/indexer/tx/v1/txs") && paths.contains_key("/indexer/nft/v1/collections")
+        );
+        assert!(paths.keys().all(|path| !path.contains("evm") && !path.contains("richlist")));
     }
 }

@@ -7,7 +7,7 @@ use store::Snapshot;
 use web::call::Call;
 use web::refusal::Refusal;
 
-use crate::cursor::{self, Cursor, Space};
+use crate::cursor::{self, Cursor, Row, Space, Start};
 use crate::indexer::{EmptyCursor, Indexer};
 use crate::page::{Direction, Page, PageRequest};
 
@@ -21,14 +21,14 @@ const MAX_TYPES: usize = 64;
 const SHOWN: usize = 80;
 
 /// The `pagination.*` parameters of a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Paging {
-    pub(crate) request: PageRequest,
+#[derive(Clone, Debug)]
+pub(crate) struct Paging<R> {
+    pub(crate) request: PageRequest<R>,
     pub(crate) count_total: bool,
     space: Space,
 }
 
-impl Paging {
+impl<R: Row> Paging<R> {
     /// Reads them: limit, then offset, then key, so that the first bad one is named.
     pub(crate) fn of(call: &Call<'_>, space: Space) -> Result<Self, Refusal> {
         let limit = match integer(call, "pagination.limit") {
@@ -47,10 +47,10 @@ impl Paging {
             Refusal::bad_request(format!("pagination.offset cannot be negative: got {offset}"))
         })?;
         let at = match call.first("pagination.key") {
-            None => Cursor::Offset(offset),
+            None => Start::Offset(offset),
             Some(key) => cursor::decode(space, key)
                 .map_err(|error| Refusal::bad_request(format!("{error}: got `{}`", shown(key))))?
-                .unwrap_or(Cursor::Offset(offset)),
+                .unwrap_or(Start::Offset(offset)),
         };
         let direction = if call.boolean("pagination.reverse", true) {
             Direction::Descending
@@ -62,7 +62,7 @@ impl Paging {
     }
 
     /// Appends the `pagination` object of `page`, with `total` in place of its own if there is one.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, page: &Page, total: Option<u64>, empty: EmptyCursor) {
+    pub(crate) fn write(&self, out: &mut Vec<u8>, page: Page<R>, total: Option<u64>, empty: EmptyCursor) {
         out.extend_from_slice(br#""pagination":{"previous_key":"#);
         self.write_cursor(out, page.previous, empty);
         out.extend_from_slice(br#","next_key":"#);
@@ -73,7 +73,7 @@ impl Paging {
         out.extend_from_slice(br#""}"#);
     }
 
-    fn write_cursor(&self, out: &mut Vec<u8>, cursor: Option<Cursor>, empty: EmptyCursor) {
+    fn write_cursor(&self, out: &mut Vec<u8>, cursor: Option<Cursor<R>>, empty: EmptyCursor) {
         match (cursor, empty) {
             (Some(cursor), _) => {
                 out.push(b'"');
@@ -106,14 +106,50 @@ pub(crate) fn height(call: &Call<'_>) -> Result<u64, Refusal> {
 
 /// The path parameter `account`.
 pub(crate) fn account(call: &Call<'_>, indexer: &Indexer) -> Result<Account, Refusal> {
-    let (text, prefix) = (call.text("account"), &indexer.identity.prefix);
+    address(indexer, "account", call.text("account"))
+}
+
+/// The path parameter `collection_addr`.
+pub(crate) fn collection(call: &Call<'_>, indexer: &Indexer) -> Result<Account, Refusal> {
+    address(indexer, "collection_addr", call.text("collection_addr"))
+}
+
+/// The query parameter `collection_addr`, if there is one.
+pub(crate) fn collection_filter(call: &Call<'_>, indexer: &Indexer) -> Result<Option<Account>, Refusal> {
+    call.first("collection_addr").map(|text| address(indexer, "collection_addr", text)).transpose()
+}
+
+fn address(indexer: &Indexer, name: &str, text: &str) -> Result<Account, Refusal> {
+    let prefix = &indexer.identity.prefix;
     Account::parse(text, prefix).ok_or_else(|| {
         Refusal::bad_request(format!(
-            "[INVALID_VALUE] invalid value for account: {} (invalid address format: a bech32 address with the prefix \
+            "[INVALID_VALUE] invalid value for {name}: {} (invalid address format: a bech32 address with the prefix \
              `{prefix}`, or up to 64 hex digits)",
             shown(text)
         ))
     })
+}
+
+/// The order of a list of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenOrder {
+    /// By id.
+    Id,
+    /// By the height of the last change.
+    Height,
+}
+
+/// The query parameter `order_by`.
+pub(crate) fn token_order(call: &Call<'_>) -> Result<TokenOrder, Refusal> {
+    let text = call.first("order_by").unwrap_or("token_id");
+    match text.trim().to_ascii_lowercase().as_str() {
+        "token_id" => Ok(TokenOrder::Id),
+        "height" => Ok(TokenOrder::Height),
+        _ => Err(Refusal::bad_request(format!(
+            "invalid order_by value '{}', must be one of: token_id, height",
+            shown(text)
+        ))),
+    }
 }
 
 /// The path parameter `tx_hash`; `None` for hex that is no hash.
@@ -147,7 +183,7 @@ pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Ve
 }
 
 /// The beginning of a bad value.
-fn shown(value: &str) -> String {
+pub(crate) fn shown(value: &str) -> String {
     if value.chars().count() <= SHOWN {
         return value.to_owned();
     }

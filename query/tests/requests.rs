@@ -15,7 +15,7 @@ use schema::internal_tx::Calls;
 use schema::keys::hash_prefix;
 use schema::payload::Payload;
 use schema::tx::{TxByHash, Txs};
-use store::{Counts, Durability, Store as _, Table, Txn};
+use store::Table;
 
 /// Three blocks with two transactions of each kind.
 fn small() -> HandMade {
@@ -195,7 +195,7 @@ fn the_same_transaction_in_several_blocks_is_found_as_the_one_that_succeeded_els
         let made = small();
         let hash = made.txs[0].hash;
         let hex = chain::hash::to_hex(&hash).to_uppercase();
-        write(&made, |txn| {
+        made.write(|txn| {
             for (seq, code) in (1_u64..).zip(codes) {
                 let record = format!(r#"{{"txhash":"{hex}","height":"1","code":{code},"n":{seq}}}"#);
                 txn.put::<Txs>(&seq, &Payload([&[0], record.as_bytes()].concat()));
@@ -271,19 +271,9 @@ fn an_evm_transaction_without_frames_has_an_empty_list_of_them() {
     assert_eq!((status, &body["internal_txs"]), (200, &serde_json::json!([])));
 }
 
-fn write(made: &HandMade, rows: impl FnOnce(&mut Txn<'_>)) {
-    let snapshot = made.store.snapshot().unwrap();
-    let mut counts = Counts::new(1);
-    let mut txn = Txn::new(&*snapshot, &mut counts);
-    rows(&mut txn);
-    let (batch, _) = txn.finish();
-    drop(snapshot);
-    made.store.commit(batch, Durability::Buffered).unwrap();
-}
-
 /// Replaces the row `key` of `T`, or takes it away.
 fn damage<T: Table<Key = u64, Value = Payload>>(made: &HandMade, key: u64, row: Option<&[u8]>) {
-    write(made, |txn| match row {
+    made.write(|txn| match row {
         Some(row) => txn.put::<T>(&key, &Payload(row.to_vec())),
         None => txn.delete::<T>(&key),
     });
@@ -292,7 +282,7 @@ fn damage<T: Table<Key = u64, Value = Payload>>(made: &HandMade, key: u64, row: 
 #[test]
 fn a_missing_block_is_500_and_never_skipped() {
     let made = small();
-    write(&made, |txn| txn.delete::<Blocks>(&2));
+    made.write(|txn| txn.delete::<Blocks>(&2));
     for path in
         ["/indexer/block/v1/blocks", "/indexer/block/v1/blocks?pagination.reverse=false&pagination.limit=2"]
     {

@@ -147,7 +147,12 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     answer(indexer, &view, &paging, &of_block.unwrap_or(Run { first: 1, len: 0 }))
 }
 
-fn answer(indexer: &Indexer, view: &View<'_>, paging: &Paging, array: &dyn Array) -> Result<Reply, Refusal> {
+fn answer(
+    indexer: &Indexer,
+    view: &View<'_>,
+    paging: &Paging<u64>,
+    array: &dyn Array<Row = u64>,
+) -> Result<Reply, Refusal> {
     list(indexer, "txs", array, paging, None, |out, seqs| {
         record::evm_txs(out, view.snapshot(), &indexer.codec, seqs)
     })

@@ -148,7 +148,12 @@ fn has_hash(frame: &[u8], hash: &[u8; 32]) -> bool {
     memchr::memmem::find(frame, member.as_bytes()).is_some()
 }
 
-fn answer(indexer: &Indexer, view: &View<'_>, paging: &Paging, array: &dyn Array) -> Result<Reply, Refusal> {
+fn answer(
+    indexer: &Indexer,
+    view: &View<'_>,
+    paging: &Paging<u64>,
+    array: &dyn Array<Row = u64>,
+) -> Result<Reply, Refusal> {
     list(indexer, "internal_txs", array, paging, None, |out, seqs| {
         record::calls(out, view.snapshot(), &indexer.codec, seqs)
     })

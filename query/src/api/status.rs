@@ -34,15 +34,19 @@ static STATUS: Schema = Schema {
             Kind::Integer,
             "The last block with internal transactions indexed; EVM only.",
         ),
-        Field::new("rich_list_height", Kind::Integer, "The last block that the rich list has; EVM only."),
+        Field::new(
+            "rich_list_height",
+            Kind::Integer,
+            "The last block whose transfers the rich list has; 0 until it is complete; EVM only.",
+        ),
     ],
 };
 
 fn status(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
     let view = indexer.view()?;
-    // The rich list has no lane yet, so it has come nowhere.
     let of_evm = if indexer.is_evm() {
-        format!(r#","internal_tx_height":{},"rich_list_height":0"#, view.calls()?.height)
+        let (calls, rich) = (view.calls()?.height, view.rich()?.height);
+        format!(r#","internal_tx_height":{calls},"rich_list_height":{rich}"#)
     } else {
         String::new()
     };

@@ -110,7 +110,7 @@ static TX: Schema = Schema {
     ],
 };
 
-static TXS: Schema = Schema {
+pub(super) static TXS: Schema = Schema {
     name: "tx.TxsResponse",
     doc: "A page of transactions.",
     fields: &[
@@ -155,13 +155,13 @@ fn within(
     indexer: &Indexer,
     view: &View<'_>,
     call: &Call<'_>,
-    paging: &Paging,
+    paging: &Paging<u64>,
     run: Run,
 ) -> Result<Reply, Refusal> {
     let Some(sets) = wire::sets(call, view.snapshot())? else {
         return answer(indexer, view, paging, &run);
     };
-    let part = |set: u32| -> Result<Box<dyn Array + '_>, store::Error> {
+    let part = |set: u32| -> Result<Box<dyn Array<Row = u64> + '_>, store::Error> {
         Ok(Box::new(Stored::<SetTxs>::all(view.snapshot(), set)?.within(run)?))
     };
     let parts = sets.into_iter().map(part).collect::<Result<_, _>>().map_err(Refusal::internal)?;
@@ -177,14 +177,20 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
         let all = Stored::<AccountTxs>::all(view.snapshot(), (owner, role)).map_err(Refusal::internal)?;
         return answer(indexer, &view, &paging, &all);
     };
-    let part = |set: u32| -> Result<Box<dyn Array + '_>, store::Error> {
+    let part = |set: u32| -> Result<Box<dyn Array<Row = u64> + '_>, store::Error> {
         Ok(Box::new(Stored::<AccountSetTxs>::all(view.snapshot(), (owner, role, set))?))
     };
     let parts = sets.into_iter().map(part).collect::<Result<_, _>>().map_err(Refusal::internal)?;
     answer(indexer, &view, &paging, &Union::of(parts))
 }
 
-fn answer(indexer: &Indexer, view: &View<'_>, paging: &Paging, array: &dyn Array) -> Result<Reply, Refusal> {
+/// A page of the transactions that `array` has.
+pub(super) fn answer(
+    indexer: &Indexer,
+    view: &View<'_>,
+    paging: &Paging<u64>,
+    array: &dyn Array<Row = u64>,
+) -> Result<Reply, Refusal> {
     list(indexer, "txs", array, paging, None, |out, seqs| {
         record::txs(out, view.snapshot(), &indexer.codec, seqs)
     })

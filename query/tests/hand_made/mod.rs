@@ -1,9 +1,13 @@
 //! A database written row by row in memory, with the API over it and a plain model of what is in it.
 //!
-//! Every record is small JSON with its own sequence as the member `n`, so that an answer says which rows it shows.
+//! Every record is small JSON with its own sequence as the member `n`, so that an answer says which rows it shows. NFTs
+//! are in [`nfts`], and how a client walks a list in [`walk`].
 
 #![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+
+pub(crate) mod nfts;
+pub(crate) mod walk;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -213,6 +217,17 @@ impl HandMade {
             self.calls.push(Placed { height, hash, plan: (*from, *to) });
         }
         txn.put::<Calls>(&first, &self.encoders[2].encode(&chunk.take()));
+    }
+
+    /// Commits what `rows` writes.
+    pub(crate) fn write(&self, rows: impl FnOnce(&mut Txn<'_>)) {
+        let snapshot = self.store.snapshot().unwrap();
+        let mut counts = Counts::new(64);
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        rows(&mut txn);
+        let (batch, _) = txn.finish();
+        drop(snapshot);
+        self.store.commit(batch, Durability::Buffered).unwrap();
     }
 
     /// Status and JSON of `GET target`.

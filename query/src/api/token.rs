@@ -1,0 +1,162 @@
+//! Tokens of NFT collections.
+
+use schema::keys::Owner;
+use store::key::Text;
+use web::call::Call;
+use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param, Type};
+use web::refusal::Refusal;
+use web::reply::Reply;
+use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
+
+use super::list;
+use crate::array::Array;
+use crate::indexer::{Indexer, View};
+use crate::nft_record;
+use crate::token_list::{self, ByHeight, ById, TokenRow};
+use crate::wire::{self, Paging, TokenOrder};
+
+const TOKEN_ID: Param = Param::query("token_id", Type::String, "Only tokens of exactly this id.");
+
+const ORDER_BY: Param = Param::query_or(
+    "order_by",
+    Type::OneOf(&["token_id", "height"]),
+    "token_id",
+    "By id as text, or by the height of the last change.",
+);
+
+/// The group's endpoints.
+pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
+    Endpoint {
+        method: Method::Get,
+        path: "/indexer/nft/v1/tokens/by_account/{account}",
+        tag: "NFT",
+        summary: "Tokens that an account owns.",
+        params: &[
+            Param::path("account", "Bech32 or hex."),
+            Param::query("collection_addr", Type::String, "Only tokens of this collection; bech32 or hex."),
+            TOKEN_ID,
+            ORDER_BY,
+            PAGINATION,
+        ],
+        response: &TOKENS,
+        handler: by_account,
+        cache: Freshness::LIST,
+    },
+    Endpoint {
+        method: Method::Get,
+        path: "/indexer/nft/v1/tokens/by_collection/{collection_addr}",
+        tag: "NFT",
+        summary: "Tokens of a collection.",
+        params: &[Param::path("collection_addr", "Bech32 or hex."), TOKEN_ID, ORDER_BY, PAGINATION],
+        response: &TOKENS,
+        handler: by_collection,
+        cache: Freshness::LIST,
+    },
+];
+
+static DETAILS: Schema = Schema {
+    name: "nft.NftDetails",
+    doc: "What a token is.",
+    fields: &[
+        Field::new("token_id", Kind::String, "Decimal on an EVM chain, free text elsewhere."),
+        Field::new("uri", Kind::String, "Empty if unknown."),
+    ],
+};
+
+static TOKEN: Schema = Schema {
+    name: "nft.Nft",
+    doc: "A token.",
+    fields: &[
+        Field::new("collection_addr", Kind::String, "Lower-case hex with 0x."),
+        Field::new("collection_name", Kind::String, "The collection's name on this chain."),
+        Field::new("collection_origin_name", Kind::String, "Its name on the chain that it came from."),
+        Field::new("object_addr", Kind::String, "The token's own address on a Move chain, else empty."),
+        Field::new("owner", Kind::String, "Bech32."),
+        Field::new("nft", Kind::Object(&DETAILS), ""),
+        Field::new("height", Kind::Integer, "The block that last minted, moved or changed it."),
+        Field::new("timestamp", Kind::String, "That block's time: RFC 3339, UTC, microseconds."),
+    ],
+};
+
+static TOKENS: Schema = Schema {
+    name: "nft.NftsResponse",
+    doc: "A page of tokens.",
+    fields: &[
+        Field::new("tokens", Kind::Array(&Kind::Object(&TOKEN)), ""),
+        Field::new("pagination", Kind::Object(&PAGINATION_RESPONSE), ""),
+    ],
+};
+
+/// Which tokens, beside the account or collection of the path.
+struct Filter {
+    collection: Option<Owner>,
+    id: Option<Text>,
+}
+
+fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+    let owner = Owner(wire::account(call, indexer)?);
+    let collection = wire::collection_filter(call, indexer)?.map(Owner);
+    let filter = Filter { collection, id: call.first("token_id").map(Text::from) };
+    match wire::token_order(call)? {
+        TokenOrder::Id => of_account::<ById>(indexer, call, owner, filter),
+        TokenOrder::Height => of_account::<ByHeight>(indexer, call, owner, filter),
+    }
+}
+
+fn of_account<R: TokenRow>(
+    indexer: &Indexer,
+    call: &Call<'_>,
+    owner: Owner,
+    filter: Filter,
+) -> Result<Reply, Refusal> {
+    let paging = Paging::<R>::of(call, R::SPACE)?;
+    let view = indexer.view()?;
+    let snapshot = view.snapshot();
+    let array = match (filter.collection, filter.id) {
+        (None, None) => R::of_account(snapshot, owner),
+        (Some(collection), None) => R::held(snapshot, owner, collection),
+        (None, Some(id)) => R::named(snapshot, owner, id),
+        (Some(collection), Some(id)) => {
+            let token = token_list::one(snapshot, collection, id, Some(owner)).map_err(Refusal::internal)?;
+            return answer(indexer, &view, &paging, &token_list::at_most(token.as_ref()));
+        }
+    };
+    answer(indexer, &view, &paging, &*array.map_err(Refusal::internal)?)
+}
+
+fn by_collection(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
+    let collection = Owner(wire::collection(call, indexer)?);
+    let id = call.first("token_id").map(Text::from);
+    match wire::token_order(call)? {
+        TokenOrder::Id => of_collection::<ById>(indexer, call, collection, id),
+        TokenOrder::Height => of_collection::<ByHeight>(indexer, call, collection, id),
+    }
+}
+
+fn of_collection<R: TokenRow>(
+    indexer: &Indexer,
+    call: &Call<'_>,
+    collection: Owner,
+    id: Option<Text>,
+) -> Result<Reply, Refusal> {
+    let paging = Paging::<R>::of(call, R::SPACE)?;
+    let view = indexer.view()?;
+    let snapshot = view.snapshot();
+    if let Some(id) = id {
+        let token = token_list::one(snapshot, collection, id, None).map_err(Refusal::internal)?;
+        return answer(indexer, &view, &paging, &token_list::at_most(token.as_ref()));
+    }
+    let array = R::of_collection(snapshot, collection).map_err(Refusal::internal)?;
+    answer(indexer, &view, &paging, &*array)
+}
+
+fn answer<R: TokenRow>(
+    indexer: &Indexer,
+    view: &View<'_>,
+    paging: &Paging<R>,
+    array: &dyn Array<Row = R>,
+) -> Result<Reply, Refusal> {
+    list(indexer, "tokens", array, paging, None, |out, rows| {
+        nft_record::tokens(out, indexer, view.snapshot(), rows)
+    })
+}

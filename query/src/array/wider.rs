@@ -1,0 +1,54 @@
+//! An array whose rows say less than those of the list it is shown as, because its owner says the rest: the tokens that an
+//! account has in one collection as tokens of the account.
+//!
+//! Cursors hold whole rows of the wider list, so that they are good with and without the filter.
+
+use std::ops::Range;
+
+use store::{Error, Key};
+
+use super::Array;
+
+/// `array` with the rows of a wider list.
+pub struct Wider<'a, A: Array, W> {
+    array: A,
+    narrow: Narrow<'a, W, A::Row>,
+    widen: Widen<'a, A::Row, W>,
+}
+
+/// A row, not necessarily of the array, than which all that is before it is before the given one too, and of what is not
+/// before it at most one.
+type Narrow<'a, W, R> = Box<dyn Fn(&W) -> R + 'a>;
+
+/// The rows of the wider list that these ones are, in the same order.
+type Widen<'a, R, W> = Box<dyn Fn(Vec<R>) -> Result<Vec<W>, Error> + 'a>;
+
+impl<'a, A: Array, W: Key> Wider<'a, A, W> {
+    /// See [`Narrow`] and [`Widen`].
+    pub fn new(
+        array: A,
+        narrow: impl Fn(&W) -> A::Row + 'a,
+        widen: impl Fn(Vec<A::Row>) -> Result<Vec<W>, Error> + 'a,
+    ) -> Self {
+        Self { array, narrow: Box::new(narrow), widen: Box::new(widen) }
+    }
+}
+
+impl<A: Array, W: Key> Array for Wider<'_, A, W> {
+    type Row = W;
+
+    fn len(&self) -> u64 {
+        self.array.len()
+    }
+
+    fn position(&self, row: &W) -> Result<u64, Error> {
+        let at = self.array.position(&(self.narrow)(row))?;
+        let here = self.slice(at..at.saturating_add(1).min(self.len()))?;
+        // What the narrow row does not say can put this one before the other.
+        Ok(at + u64::from(here.first().is_some_and(|here| here.to_bytes() < row.to_bytes())))
+    }
+
+    fn slice(&self, range: Range<u64>) -> Result<Vec<W>, Error> {
+        (self.widen)(self.array.slice(range)?)
+    }
+}

@@ -1,0 +1,134 @@
+//! The names of all collections in memory, to be searched.
+//!
+//! What must hold: who searches sees exactly the names of his own snapshot. The snapshot is taken while the names stand
+//! still, and what the snapshot has more of ([`NameChanges`]) is read by one thread while the others wait.
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use chain::nft::normalized_name;
+use memchr::memmem::Finder;
+use schema::keys::Owner;
+use schema::nft::{Collection, Collections, NameChanges};
+use store::key::All;
+use store::{Bounds, Error, Key as _, Message, Order, Snapshot, Table as _};
+use web::refusal::Refusal;
+
+use crate::array::set::Found;
+use crate::indexer::{Indexer, View};
+
+/// Changes that are read one by one at most; above, all names are read again.
+const MAX_CHANGES: u64 = 10_000;
+
+/// The names of all collections, in the order of [`schema::nft::CollectionsByHeight`].
+#[derive(Default)]
+pub(crate) struct Names {
+    /// By the bytes of the item.
+    named: BTreeMap<Vec<u8>, Named>,
+    /// What the names are of: number of the last change, or that there was none. `None` if they are not whole.
+    known: Option<Option<u64>>,
+}
+
+struct Named {
+    item: (u64, Owner),
+    name: String,
+    origin_name: String,
+}
+
+impl Names {
+    /// The collections that have `part`, normalized, in one of their names, in order.
+    pub(crate) fn containing(&self, part: &str) -> Found<'_, (u64, Owner)> {
+        let finder = Finder::new(part);
+        let has = |name: &str| finder.find(name.as_bytes()).is_some();
+        let found = self.named.values().filter(|named| has(&named.name) || has(&named.origin_name));
+        Found(found.map(|named| &named.item).collect())
+    }
+
+    /// Makes the names those of `snapshot`, which must not be older than the one they are of.
+    fn update(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
+        let last = last_change(snapshot)?;
+        // If this is interrupted, the next one reads everything.
+        let changes = match self.known.take() {
+            Some(known) if known == last => Some(Vec::new()),
+            Some(known) => changes(snapshot, known, last)?,
+            None => None,
+        };
+        match changes {
+            Some(changes) => self.reread(snapshot, &changes)?,
+            None => self.read_all(snapshot)?,
+        }
+        self.known = Some(last);
+        Ok(())
+    }
+
+    fn reread(&mut self, snapshot: &dyn Snapshot, changes: &[Owner]) -> Result<(), Error> {
+        for (address, row) in changes.iter().zip(store::table::read_many::<Collections>(snapshot, changes)?) {
+            // A collection never goes but with a change of everything.
+            if let Some(Message(row)) = row {
+                self.insert(*address, &row);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_all(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
+        self.named.clear();
+        store::for_each_row(snapshot, Collections::SPEC, Bounds::all(), |key, value| {
+            let (address, Message(row)) = store::table::decode_row::<Collections>(key, value)?;
+            self.insert(address, &row);
+            Ok(())
+        })
+    }
+
+    fn insert(&mut self, address: Owner, row: &Collection) {
+        let item = (row.height, address);
+        let (name, origin_name) = (normalized_name(&row.name), normalized_name(&row.origin_name));
+        self.named.insert(item.to_bytes(), Named { item, name, origin_name });
+    }
+}
+
+fn last_change(snapshot: &dyn Snapshot) -> Result<Option<u64>, Error> {
+    let last = store::table::rows::<NameChanges>(snapshot, &All, Order::Desc, 1)?;
+    Ok(last.first().map(|(number, _)| *number))
+}
+
+/// The collections of the changes after `known` up to `last`; `None` if all names are to be read again.
+fn changes(
+    snapshot: &dyn Snapshot,
+    known: Option<u64>,
+    last: Option<u64>,
+) -> Result<Option<Vec<Owner>>, Error> {
+    let next = known.map_or(0, |known| known.saturating_add(1));
+    let count = last.map_or(0, |last| last.saturating_add(1)).checked_sub(next);
+    let Some(count) = count.filter(|count| *count <= MAX_CHANGES) else { return Ok(None) };
+    let limit = usize::try_from(count).unwrap_or(usize::MAX);
+    let start = next.to_bytes();
+    let rows = snapshot.scan(NameChanges::SPEC, Bounds { start: &start, end: None }, Order::Asc, limit)?;
+    if rows.len() != limit {
+        return Ok(None);
+    }
+    // A row without an address, which is none, says that everything changed.
+    Ok(rows.iter().map(|(_, address)| chain::Account::from_bytes(address).map(Owner)).collect())
+}
+
+impl Indexer {
+    /// A view of the store with the names of exactly that view.
+    pub(crate) fn view_with_names(&self) -> Result<(View<'_>, RwLockReadGuard<'_, Names>), Refusal> {
+        let names = read(&self.names);
+        let view = self.view()?;
+        if names.known == Some(last_change(view.snapshot()).map_err(Refusal::internal)?) {
+            return Ok((view, names));
+        }
+        drop((names, view));
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        // Taken while nobody else can bring the names further than this.
+        let view = self.view()?;
+        names.update(view.snapshot()).map_err(Refusal::internal)?;
+        Ok((view, RwLockWriteGuard::downgrade(names)))
+    }
+}
+
+/// A thread that panicked while it wrote has left names that say that they are not whole.
+fn read(names: &RwLock<Names>) -> RwLockReadGuard<'_, Names> {
+    names.read().unwrap_or_else(PoisonError::into_inner)
+}

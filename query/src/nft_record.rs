@@ -1,0 +1,223 @@
+//! Records of collections, tokens and holders: written from their rows when they are asked for, because they change.
+
+use std::collections::HashMap;
+
+use chain::{Account, Timestamp, U256};
+use schema::keys::Owner;
+use schema::nft::{Collection, Collections, Token, Tokens};
+use serde::Serialize;
+use store::key::Text;
+use store::{Key as _, Message, Snapshot, Table as _, TableSpec, ranked};
+use web::refusal::Refusal;
+
+use crate::indexer::Indexer;
+use crate::token_list::TokenRow;
+
+#[derive(Serialize)]
+struct CollectionRecord<'a> {
+    object_addr: String,
+    collection: CollectionDetail<'a>,
+    height: u64,
+    timestamp: String,
+}
+
+#[derive(Serialize)]
+struct CollectionDetail<'a> {
+    creator: String,
+    name: &'a str,
+    origin_name: &'a str,
+    nfts: Supply,
+}
+
+#[derive(Serialize)]
+struct Supply {
+    handle: &'static str,
+    length: u64,
+}
+
+#[derive(Serialize)]
+struct TokenRecord<'a> {
+    collection_addr: String,
+    collection_name: &'a str,
+    collection_origin_name: &'a str,
+    object_addr: String,
+    owner: String,
+    nft: TokenDetail<'a>,
+    height: u64,
+    timestamp: String,
+}
+
+#[derive(Serialize)]
+struct TokenDetail<'a> {
+    token_id: &'a str,
+    uri: &'a str,
+}
+
+#[derive(Serialize)]
+struct HolderRecord {
+    account: String,
+    amount: String,
+}
+
+/// Appends the collections at `addresses`, with commas between them.
+pub(crate) fn collections(
+    out: &mut Vec<u8>,
+    indexer: &Indexer,
+    snapshot: &dyn Snapshot,
+    addresses: &[Owner],
+) -> Result<(), Refusal> {
+    let rows = store::table::read_many::<Collections>(snapshot, addresses).map_err(Refusal::internal)?;
+    for (i, (address, row)) in addresses.iter().zip(rows).enumerate() {
+        let Message(row) = row.ok_or_else(|| missing(Collections::SPEC, &address.to_bytes()))?;
+        comma(out, i);
+        collection(out, indexer, snapshot, *address, &row)?;
+    }
+    Ok(())
+}
+
+/// Appends one collection.
+pub(crate) fn collection(
+    out: &mut Vec<u8>,
+    indexer: &Indexer,
+    snapshot: &dyn Snapshot,
+    address: Owner,
+    row: &Collection,
+) -> Result<(), Refusal> {
+    let length = ranked::len::<Tokens>(snapshot, &address).map_err(Refusal::internal)?;
+    let detail = CollectionDetail {
+        creator: bech32(indexer, Collections::SPEC, &row.creator)?,
+        name: &row.name,
+        origin_name: &row.origin_name,
+        nfts: Supply { handle: "", length },
+    };
+    let record = CollectionRecord {
+        object_addr: address.0.to_hex(),
+        collection: detail,
+        height: row.height,
+        timestamp: micros(row.time),
+    };
+    json(out, &record)
+}
+
+/// Appends the tokens `rows`, with commas between them.
+pub(crate) fn tokens<R: TokenRow>(
+    out: &mut Vec<u8>,
+    indexer: &Indexer,
+    snapshot: &dyn Snapshot,
+    rows: &[R],
+) -> Result<(), Refusal> {
+    let keys: Vec<(Owner, Text)> = rows.iter().map(TokenRow::token).collect();
+    let tokens = store::table::read_many::<Tokens>(snapshot, &keys).map_err(Refusal::internal)?;
+    let collections = collections_of(snapshot, &keys)?;
+    for (i, (key, token)) in keys.iter().zip(tokens).enumerate() {
+        let Message(token) = token.ok_or_else(|| missing(Tokens::SPEC, &key.to_bytes()))?;
+        let collection =
+            collections.get(&key.0).ok_or_else(|| missing(Collections::SPEC, &key.0.to_bytes()))?;
+        comma(out, i);
+        json(out, &token_record(indexer, key, &token, collection)?)?;
+    }
+    Ok(())
+}
+
+/// The collections that tokens are of, each read once.
+fn collections_of(
+    snapshot: &dyn Snapshot,
+    tokens: &[(Owner, Text)],
+) -> Result<HashMap<Owner, Collection>, Refusal> {
+    let mut addresses: Vec<Owner> = Vec::new();
+    for (collection, _) in tokens {
+        // Neighbours are mostly of one collection.
+        if addresses.last() != Some(collection) {
+            addresses.push(*collection);
+        }
+    }
+    addresses.sort_unstable_by_key(|address| address.0);
+    addresses.dedup();
+    let rows = store::table::read_many::<Collections>(snapshot, &addresses).map_err(Refusal::internal)?;
+    let known = addresses.into_iter().zip(rows);
+    Ok(known.filter_map(|(address, row)| row.map(|Message(row)| (address, row))).collect())
+}
+
+fn token_record<'a>(
+    indexer: &Indexer,
+    (address, id): &'a (Owner, Text),
+    token: &'a Token,
+    collection: &'a Collection,
+) -> Result<TokenRecord<'a>, Refusal> {
+    let object = address_of(Tokens::SPEC, &token.object)?;
+    Ok(TokenRecord {
+        collection_addr: address.0.to_hex(),
+        collection_name: &collection.name,
+        collection_origin_name: &collection.origin_name,
+        object_addr: object.map_or_else(String::new, |object| object.to_hex()),
+        owner: bech32(indexer, Tokens::SPEC, &token.owner)?,
+        nft: TokenDetail { token_id: &id.0, uri: &token.uri },
+        height: token.height,
+        timestamp: micros(token.time),
+    })
+}
+
+/// Appends the holders `rows`, amounts big-endian, with commas between them.
+pub(crate) fn holders(out: &mut Vec<u8>, rows: &[([u8; 32], [u8; 20])]) -> Result<(), Refusal> {
+    for (i, (amount, account)) in rows.iter().enumerate() {
+        comma(out, i);
+        let amount = U256::from_be_bytes(*amount).to_string();
+        json(out, &HolderRecord { account: Account::from(*account).to_hex(), amount })?;
+    }
+    Ok(())
+}
+
+/// RFC 3339 in UTC to the microsecond, the rest cut off, without trailing zeros: `2026-03-14T09:26:53.5Z`.
+fn micros(nanos: i64) -> String {
+    Timestamp::from_unix_nanos(nanos.div_euclid(1000).saturating_mul(1000)).nanos()
+}
+
+/// Bech32 of an address in a row of `table`; empty if there is none.
+fn bech32(indexer: &Indexer, table: &TableSpec, bytes: &[u8]) -> Result<String, Refusal> {
+    let address = address_of(table, bytes)?;
+    Ok(address.map_or_else(String::new, |address| address.to_bech32(&indexer.identity.prefix)))
+}
+
+/// An address in a row of `table`, if there is one.
+pub(crate) fn address_of(table: &TableSpec, bytes: &[u8]) -> Result<Option<Account>, Refusal> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let length = bytes.len();
+    let odd = || Refusal::internal(format!("table `{}`: an address has {length} bytes", table.name));
+    Account::from_bytes(bytes).map(Some).ok_or_else(odd)
+}
+
+fn comma(out: &mut Vec<u8>, i: usize) {
+    if i > 0 {
+        out.push(b',');
+    }
+}
+
+fn json(out: &mut Vec<u8>, record: &impl Serialize) -> Result<(), Refusal> {
+    serde_json::to_writer(out, record).map_err(Refusal::internal)
+}
+
+fn missing(table: &TableSpec, key: &[u8]) -> Refusal {
+    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    Refusal::internal(format!("table `{}`: the row {key} that a list names is missing", table.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_cut_to_microseconds_without_trailing_zeros() {
+        for (text, micros_text) in [
+            ("2026-11-21T07:07:25.505620999Z", "2026-11-21T07:07:25.50562Z"),
+            ("2026-02-01T18:04:05.271828182Z", "2026-02-01T18:04:05.271828Z"),
+            ("2026-03-14T11:40:00.000001Z", "2026-03-14T11:40:00.000001Z"),
+            ("2026-03-14T11:40:00.000000999Z", "2026-03-14T11:40:00Z"),
+            ("1969-12-31T23:59:59.9999999Z", "1969-12-31T23:59:59.999999Z"),
+        ] {
+            assert_eq!(micros(Timestamp::parse(text).unwrap().unix_nanos()), micros_text);
+        }
+        assert_eq!(micros(i64::MIN), Timestamp::from_unix_nanos(i64::MIN).nanos());
+    }
+}

@@ -1,0 +1,198 @@
+//! Which array each list of tokens is: two orders, and filters by owner, collection and id.
+//!
+//! What must hold: whatever the filter, the rows are those of the widest list in the same order, so one cursor is good for
+//! all of them.
+
+use chain::Account;
+use schema::keys::Owner;
+use schema::nft::{Holdings, HoldingsByHeight, OwnedTokens, OwnedTokensByHeight, Tokens, TokensByHeight};
+use serde_json::{Map, Value};
+use store::key::Text;
+use store::{Error, Key as _, Message, Snapshot, Table as _};
+
+use crate::array::Array;
+use crate::array::set::{Found, Set};
+use crate::array::wider::Wider;
+use crate::cursor::{Row, Space, Start};
+
+/// A token by id, then by the height of its last change, then by collection.
+pub(crate) type ById = (Text, u64, Owner);
+
+/// A token by the height of its last change, then by id, then by collection.
+pub(crate) type ByHeight = (u64, Text, Owner);
+
+/// An array of tokens.
+pub(crate) type TokenArray<'a, R> = Box<dyn Array<Row = R> + 'a>;
+
+/// A token in one of the two orders.
+pub(crate) trait TokenRow: Row + 'static {
+    /// The order's space of cursors.
+    const SPACE: Space;
+
+    /// The row of a token.
+    fn of(id: Text, height: u64, collection: Owner) -> Self;
+
+    /// The token's key in [`Tokens`].
+    fn token(&self) -> (Owner, Text);
+
+    /// All tokens of a collection.
+    fn of_collection(s: &dyn Snapshot, collection: Owner) -> Result<TokenArray<'_, Self>, Error>;
+
+    /// All tokens of an account.
+    fn of_account(s: &dyn Snapshot, owner: Owner) -> Result<TokenArray<'_, Self>, Error>;
+
+    /// The tokens of an account in a collection.
+    fn held(s: &dyn Snapshot, owner: Owner, collection: Owner) -> Result<TokenArray<'_, Self>, Error>;
+
+    /// The tokens of an account that have an id.
+    fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error>;
+}
+
+/// The token `id` of a collection, if there is one and `owner`, if there is one, has it.
+pub(crate) fn one<R: TokenRow>(
+    snapshot: &dyn Snapshot,
+    collection: Owner,
+    id: Text,
+    owner: Option<Owner>,
+) -> Result<Option<R>, Error> {
+    let key = (collection, id);
+    let Some(Message(token)) = store::table::read::<Tokens>(snapshot, &key)? else { return Ok(None) };
+    let wanted = owner.is_none_or(|owner| owner.0.as_bytes() == token.owner);
+    Ok(wanted.then(|| R::of(key.1, token.height, collection)))
+}
+
+/// An array of at most one token.
+pub(crate) fn at_most<R: TokenRow>(token: Option<&R>) -> Found<'_, R> {
+    Found(token.into_iter().collect())
+}
+
+/// The first collection in the order of keys.
+const FIRST: Owner = Owner(Account::ZERO);
+
+/// The text that comes next after `text`.
+fn next(text: &Text) -> Text {
+    Text(format!("{}\0", text.0))
+}
+
+/// What a deployed cursor of tokens names.
+fn deployed(members: &Map<String, Value>) -> Option<(u64, Text)> {
+    Some((members.get("height")?.as_u64()?, Text(members.get("token_id")?.as_str()?.to_owned())))
+}
+
+impl Row for ById {
+    fn deployed(_: Space, members: &Map<String, Value>) -> Option<Start<Self>> {
+        let (height, id) = deployed(members)?;
+        Some(Start::Beyond { from: (id.clone(), height, FIRST), to: (id, height.saturating_add(1), FIRST) })
+    }
+}
+
+impl Row for ByHeight {
+    fn deployed(_: Space, members: &Map<String, Value>) -> Option<Start<Self>> {
+        let (height, id) = deployed(members)?;
+        Some(Start::Beyond { to: (height, next(&id), FIRST), from: (height, id, FIRST) })
+    }
+}
+
+impl TokenRow for ById {
+    const SPACE: Space = Space::TokensById;
+
+    fn of(id: Text, height: u64, collection: Owner) -> Self {
+        (id, height, collection)
+    }
+
+    fn token(&self) -> (Owner, Text) {
+        (self.2, self.0.clone())
+    }
+
+    fn of_collection(s: &dyn Snapshot, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
+        let all = Set::<Tokens>::all(s, collection)?;
+        let widen = move |ids| with_heights(s, collection, ids);
+        Ok(Box::new(Wider::new(all, |row: &Self| row.0.clone(), widen)))
+    }
+
+    fn of_account(s: &dyn Snapshot, owner: Owner) -> Result<TokenArray<'_, Self>, Error> {
+        Ok(Box::new(Set::<OwnedTokens>::all(s, owner)?))
+    }
+
+    fn held(s: &dyn Snapshot, owner: Owner, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
+        let held = Set::<Holdings>::all(s, (owner, collection))?;
+        let widen = move |ids| with_heights(s, collection, ids);
+        Ok(Box::new(Wider::new(held, |row: &Self| row.0.clone(), widen)))
+    }
+
+    fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error> {
+        Ok(Box::new(named(s, owner, id)?))
+    }
+}
+
+impl TokenRow for ByHeight {
+    const SPACE: Space = Space::TokensByHeight;
+
+    fn of(id: Text, height: u64, collection: Owner) -> Self {
+        (height, id, collection)
+    }
+
+    fn token(&self) -> (Owner, Text) {
+        (self.2, self.1.clone())
+    }
+
+    fn of_collection(s: &dyn Snapshot, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
+        let all = Set::<TokensByHeight>::all(s, collection)?;
+        Ok(Box::new(Wider::new(all, without_collection, with_collection(collection))))
+    }
+
+    fn of_account(s: &dyn Snapshot, owner: Owner) -> Result<TokenArray<'_, Self>, Error> {
+        Ok(Box::new(Set::<OwnedTokensByHeight>::all(s, owner)?))
+    }
+
+    fn held(s: &dyn Snapshot, owner: Owner, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
+        let held = Set::<HoldingsByHeight>::all(s, (owner, collection))?;
+        Ok(Box::new(Wider::new(held, without_collection, with_collection(collection))))
+    }
+
+    fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error> {
+        // Tokens of one id are in the order of their heights already.
+        let named = named(s, owner, id.clone())?;
+        let narrow = move |row: &Self| by_id_of(&id, row);
+        let widen = |rows: Vec<ById>| Ok(rows.into_iter().map(|(id, height, of)| (height, id, of)).collect());
+        Ok(Box::new(Wider::new(named, narrow, widen)))
+    }
+}
+
+/// The part of an account's tokens that have the id `id`.
+fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<Set<'_, OwnedTokens>, Error> {
+    let end = (next(&id), 0, FIRST);
+    Set::<OwnedTokens>::all(s, owner)?.within(&(id, 0, FIRST), &end)
+}
+
+/// Where `row` stands among tokens of the id `id`, whichever id it has itself.
+fn by_id_of(id: &Text, (height, other, collection): &ByHeight) -> ById {
+    match other.cmp(id) {
+        std::cmp::Ordering::Less => (id.clone(), *height, FIRST),
+        std::cmp::Ordering::Equal => (id.clone(), *height, *collection),
+        std::cmp::Ordering::Greater => (id.clone(), height.saturating_add(1), FIRST),
+    }
+}
+
+fn without_collection((height, id, _): &ByHeight) -> (u64, Text) {
+    (*height, id.clone())
+}
+
+fn with_collection(collection: Owner) -> impl Fn(Vec<(u64, Text)>) -> Result<Vec<ByHeight>, Error> {
+    move |rows| Ok(rows.into_iter().map(|(height, id)| (height, id, collection)).collect())
+}
+
+/// The tokens `ids` of a collection with the heights of their last changes.
+fn with_heights(s: &dyn Snapshot, collection: Owner, ids: Vec<Text>) -> Result<Vec<ById>, Error> {
+    let keys: Vec<(Owner, Text)> = ids.into_iter().map(|id| (collection, id)).collect();
+    let tokens = store::table::read_many::<Tokens>(s, &keys)?;
+    let whole = |(key, token): ((Owner, Text), Option<_>)| {
+        let Some(Message(token)) = token else {
+            let reason = "a token that a list names is missing";
+            return Err(store::table::corrupt(Tokens::SPEC, &key.to_bytes(), reason));
+        };
+        let token: schema::nft::Token = token;
+        Ok((key.1, token.height, collection))
+    };
+    keys.into_iter().zip(tokens).map(whole).collect()
+}
