@@ -37,36 +37,32 @@ struct Standing {
     txs: u64,
     /// The last height with internal transactions, if they are indexed.
     calls: Option<u64>,
+    /// The last height that the rich list has, if there is one.
+    rich: Option<u64>,
+    /// The height that everything has.
+    done: u64,
 }
 
 impl Standing {
-    fn of(marks: &Marks, has_calls: bool) -> Self {
+    fn of(marks: &Marks) -> Self {
         let blocks = *marks.blocks.borrow();
         Self {
             target: marks.chain.borrow().height.max(blocks.height),
             blocks: blocks.height,
             txs: blocks.records,
-            calls: has_calls.then(|| marks.calls.borrow().height),
+            calls: marks.has_calls.then(|| marks.calls.borrow().height),
+            rich: marks.has_rich_list.then(|| marks.rich.borrow().height),
+            done: marks.done(),
         }
     }
 
-    /// The height that everything has.
-    fn done(&self) -> u64 {
-        self.calls.map_or(self.blocks, |calls| calls.min(self.blocks))
-    }
-
     fn behind(&self) -> u64 {
-        self.target - self.done()
+        self.target - self.done
     }
 }
 
 /// Reports for as long as it is polled. Tells `caught_up` when the index first has all that the chain has.
-pub(crate) async fn report(
-    marks: Marks,
-    has_calls: bool,
-    screen: Screen,
-    caught_up: watch::Sender<bool>,
-) -> Infallible {
+pub(crate) async fn report(marks: Marks, screen: Screen, caught_up: watch::Sender<bool>) -> Infallible {
     let mut ticks = interval(if screen.is_drawn() { DRAW_EVERY } else { Duration::from_secs(1) });
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut reporter = Reporter::new(screen, caught_up);
@@ -75,26 +71,16 @@ pub(crate) async fn report(
         tokio::select! {
             _ = ticks.tick() => {}
             // At the head at once, not at the next tick; until then commits come often.
-            () = head(&mut moved, has_calls), if !reporter.at_head => {}
+            () = head(&mut moved), if !reporter.at_head => {}
         }
-        reporter.see(Instant::now(), Standing::of(&marks, has_calls));
+        reporter.see(Instant::now(), Standing::of(&marks));
     }
 }
 
 /// Waits until all lanes have what the chain has.
-async fn head(marks: &mut Marks, has_calls: bool) {
-    while Standing::of(marks, has_calls).behind() > 0 {
-        let (blocks, calls) = (&mut marks.blocks, &mut marks.calls);
-        let changed = async {
-            tokio::select! {
-                changed = blocks.changed() => changed,
-                changed = calls.changed() => changed,
-            }
-        };
-        if changed.await.is_err() {
-            // The ingest is gone, and with it what there is to wait for.
-            std::future::pending::<()>().await;
-        }
+async fn head(marks: &mut Marks) {
+    while Standing::of(marks).behind() > 0 {
+        marks.moved().await;
     }
 }
 
@@ -130,11 +116,11 @@ impl Reporter {
         self.hide();
         self.at_head = true;
         self.logged = Some(now);
-        let internal = standing.calls;
         tracing::info!(
             height = standing.blocks,
             txs = standing.txs,
-            internal_tx_height = internal,
+            internal_tx_height = standing.calls,
+            rich_list_height = standing.rich,
             "caught up"
         );
         self.caught_up.send_replace(true);
@@ -146,13 +132,14 @@ impl Reporter {
     }
 
     fn log(&mut self, now: Instant, standing: Standing) {
-        let Standing { target, blocks: height, calls: internal_tx_height, .. } = standing;
+        let Standing { target, blocks: height, calls: internal_tx_height, rich: rich_list_height, .. } =
+            standing;
         // The first line would have no rates.
         if self.logged.replace(now).is_none() {
             return;
         }
         if self.at_head {
-            tracing::info!(height, internal_tx_height, "at the head");
+            tracing::info!(height, internal_tx_height, rich_list_height, "at the head");
             return;
         }
         let rates = self.pace.rates();
@@ -160,6 +147,7 @@ impl Reporter {
             height,
             target,
             internal_tx_height,
+            rich_list_height,
             blocks_per_s = rates.blocks,
             txs_per_s = rates.txs,
             eta_s = rates.remaining(standing.behind()).map(|eta| eta.as_secs()),
@@ -182,7 +170,7 @@ impl Reporter {
             None => "waiting".to_owned(),
         };
         bar.set_length(standing.target);
-        bar.set_position(standing.done());
+        bar.set_position(standing.done);
         bar.set_message(format!("{} blocks/s  {} txs/s  {left}", rates.blocks, rates.txs));
     }
 
@@ -230,7 +218,7 @@ impl Pace {
             let rate = (u128::from(units) * millis_per_unit).checked_div(millis).unwrap_or(0);
             u64::try_from(rate).unwrap_or(u64::MAX)
         };
-        let blocks = to.done().saturating_sub(from.done());
+        let blocks = to.done.saturating_sub(from.done);
         Rates {
             blocks: per(blocks, 1_000),
             txs: per(to.txs.saturating_sub(from.txs), 1_000),
@@ -251,7 +239,7 @@ mod tests {
     use super::*;
 
     fn at(blocks: u64, calls: u64) -> Standing {
-        Standing { target: 1_000, blocks, txs: 10 * blocks, calls: Some(calls) }
+        Standing { target: 1_000, blocks, txs: 10 * blocks, calls: Some(calls), rich: None, done: calls }
     }
 
     #[test]

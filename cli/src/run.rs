@@ -60,7 +60,7 @@ async fn watch_over(
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Infallible> {
     let (caught_up, mut has_arrived) = watch::channel(false);
-    let report = progress::report(ingest.marks(), ingest.has_calls(), screen.clone(), caught_up);
+    let report = progress::report(ingest.marks(), screen.clone(), caught_up);
     let announce = async {
         // The sender lives in the report, which does not end.
         drop(has_arrived.wait_for(|arrived| *arrived).await);

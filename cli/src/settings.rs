@@ -43,6 +43,7 @@ pub(crate) type Values = BTreeMap<&'static str, Value>;
 
 const LOOK_AHEAD: RangeInclusive<usize> = 1..=1024;
 const POLL_MS: RangeInclusive<u128> = 10..=60_000;
+const RECONCILE_S: RangeInclusive<u64> = 0..=86_400;
 const CACHE: RangeInclusive<usize> = 8 << 20..=1 << 40;
 const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000;
 
@@ -74,6 +75,9 @@ pub(crate) struct Settings {
     pub(crate) prefix: Option<String>,
     pub(crate) start_height: Option<u64>,
     pub(crate) internal_txs: bool,
+    pub(crate) rich_list: bool,
+    /// None is never.
+    pub(crate) reconcile: Option<Duration>,
     pub(crate) look_ahead: usize,
     pub(crate) poll: Duration,
     pub(crate) cache: usize,
@@ -100,6 +104,8 @@ impl Settings {
             prefix: read.optional("prefix")?.map(|Text(text)| text),
             start_height: read.optional::<NonZeroU64>("start_height")?.map(NonZeroU64::get),
             internal_txs: read.one("internal_txs")?,
+            rich_list: read.one("rich_list")?,
+            reconcile: read.reconcile()?,
             look_ahead: read.bounded("look_ahead", LOOK_AHEAD, |n| *n, usize::to_string)?,
             poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
             cache: read.bounded("cache", CACHE, |ByteSize(bytes)| *bytes, bytes)?.0,
@@ -123,6 +129,8 @@ impl Settings {
             prefix: self.prefix.clone(),
             start_height: self.start_height,
             internal_txs: self.internal_txs,
+            rich_list: self.rich_list,
+            reconcile_every: self.reconcile,
             look_ahead: self.look_ahead,
             poll: self.poll,
         })
@@ -187,6 +195,13 @@ impl Reader<'_> {
             value.bad(key, reason)
         };
         Err(self.value(name).map_or_else(|| missing(name), bad))
+    }
+
+    /// Whole seconds; none is never.
+    fn reconcile(&self) -> Result<Option<Duration>, Error> {
+        let seconds = |Span(time): &Span| time.as_secs() + u64::from(time.subsec_nanos() > 0);
+        let span = self.bounded("reconcile", RECONCILE_S, seconds, |s| format!("{s}s"))?;
+        Ok(Some(Duration::from_secs(seconds(&span))).filter(|every| !every.is_zero()))
     }
 
     fn cors(&self) -> Result<Cors, Error> {

@@ -21,6 +21,10 @@ pub struct Config {
     pub start_height: Option<u64>,
     /// Whether to index internal transactions, on a chain that has them.
     pub internal_txs: bool,
+    /// Whether to keep a rich list, on a chain that has ERC-20s.
+    pub rich_list: bool,
+    /// Pause between two samples of the rich list against the contracts; none are taken if absent.
+    pub reconcile_every: Option<Duration>,
     /// Heights that are fetched at once, in each lane.
     pub look_ahead: usize,
     /// How often the node is asked for its height once the index has caught up.

@@ -1,7 +1,8 @@
 //! Starts the lanes, watches over them, and stops them.
 //!
-//! The block lane's end is the ingest's end. The internal-transaction lane may fail by itself (a node that does not
-//! trace): it is tried again, and everything else goes on.
+//! The block lane's end is the ingest's end. The lanes of internal transactions and of the rich list may fail by
+//! themselves (a node that does not trace, or has forgotten its state): they are tried again, and everything else goes
+//! on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +10,31 @@ use std::time::Duration;
 use chain::Vm;
 use node::Node;
 use node::retry::{self, Backoff};
-use schema::meta::{self, BlockLane, CallLane, Identity};
+use schema::meta::{self, BlockLane, CallLane, Identity, RichLane};
 use schema::payload::Codec;
 use schema::rollback;
 use store::Store;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::Error;
 use crate::config::Config;
 use crate::derive::{Rules, Workshops};
+use crate::index::Ground;
 use crate::lane::{Lane, Mark};
+use crate::nft::Late;
+use crate::nft::asker::Asker;
+use crate::nft::completer::Completer;
+use crate::nft::wanted::Inquiry;
+use crate::rich::RichList;
+use crate::rich::handover::Handover;
 use crate::sink::{BlockSink, CallSink};
 use crate::source::{self, BlockSource, CallSource, Proposers, Refresher, Tools};
 
 /// While far behind, the node's height is asked for this often.
 const POLL_BEHIND: Duration = Duration::from_secs(1);
+
+/// Answers between the one who asks and the lane.
+const ANSWERS_ON_THE_WAY: usize = 16;
 
 /// A lane that the others can do without is tried again after this long.
 const RETRY_LANE: Duration = Duration::from_secs(30);
@@ -37,6 +48,34 @@ pub struct Marks {
     pub blocks: watch::Receiver<Mark>,
     /// The internal-transaction lane; stays at 0 on a chain without it.
     pub calls: watch::Receiver<Mark>,
+    /// The rich list; stays at 0 on a chain without it. `records` is not used.
+    pub rich: watch::Receiver<Mark>,
+    /// Whether there is a lane of internal transactions.
+    pub has_calls: bool,
+    /// Whether there is a rich list.
+    pub has_rich_list: bool,
+}
+
+impl Marks {
+    /// The height that every lane has.
+    pub fn done(&self) -> u64 {
+        let calls = self.has_calls.then(|| self.calls.borrow().height);
+        let rich = self.has_rich_list.then(|| self.rich.borrow().height);
+        let others = calls.into_iter().chain(rich);
+        others.fold(self.blocks.borrow().height, u64::min)
+    }
+
+    /// Waits until a lane has moved; never ends once the ingest is gone.
+    pub async fn moved(&mut self) {
+        let moved = tokio::select! {
+            moved = self.blocks.changed() => moved,
+            moved = self.calls.changed() => moved,
+            moved = self.rich.changed() => moved,
+        };
+        if moved.is_err() {
+            std::future::pending().await
+        }
+    }
 }
 
 /// An ingest that is ready to run.
@@ -50,6 +89,8 @@ pub struct Ingest {
     chain: watch::Sender<Mark>,
     blocks: watch::Sender<Mark>,
     calls: watch::Sender<Mark>,
+    rich: watch::Sender<Mark>,
+    handover: Arc<Handover>,
 }
 
 impl Ingest {
@@ -93,6 +134,7 @@ impl Ingest {
         let snapshot = store.snapshot()?;
         let blocks: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
         let calls: CallLane = meta::read(&*snapshot)?.unwrap_or_default();
+        let rich: RichLane = meta::read(&*snapshot)?.unwrap_or_default();
         let codec = Arc::new(Codec::load(&*snapshot)?);
         drop(snapshot);
         let next = refuse_gap(&blocks, start_height, first)?;
@@ -105,6 +147,8 @@ impl Ingest {
             chain: watch::Sender::new(Mark { height: status.latest_height, records: 0 }),
             blocks: watch::Sender::new(Mark { height: blocks.height, records: blocks.txs }),
             calls: watch::Sender::new(Mark { height: calls.height, records: calls.calls }),
+            rich: watch::Sender::new(Mark { height: rich.height, records: 0 }),
+            handover: Arc::default(),
             config,
             node,
             store,
@@ -118,7 +162,16 @@ impl Ingest {
             chain: self.chain.subscribe(),
             blocks: self.blocks.subscribe(),
             calls: self.calls.subscribe(),
+            rich: self.rich.subscribe(),
+            has_calls: self.has_calls(),
+            has_rich_list: self.has_rich_list(),
         }
+    }
+
+    /// Whether there is a rich list: it begins with what REST tells of all accounts.
+    pub fn has_rich_list(&self) -> bool {
+        let services = self.node.evm.is_some() && self.node.rest.is_some();
+        self.config.vm == Vm::Evm && self.config.rich_list && services
     }
 
     /// Whether there is a lane of internal transactions.
@@ -135,8 +188,12 @@ impl Ingest {
             outcome
         };
         let all = async {
-            let (outcome, (), ()) =
-                tokio::join!(blocks, self.run_calls(halt.subscribe()), self.watch_chain(halt.subscribe()));
+            let (outcome, (), (), ()) = tokio::join!(
+                blocks,
+                self.run_calls(halt.subscribe()),
+                self.run_rich_list(halt.subscribe()),
+                self.watch_chain(halt.subscribe())
+            );
             outcome
         };
         let stopping = async {
@@ -152,32 +209,76 @@ impl Ingest {
     }
 
     async fn run_blocks(&self, halt: watch::Receiver<bool>) -> Result<(), Error> {
-        let outcome = self.block_lane(halt.clone())?.run().await;
+        let outcome = self.run_block_lane(halt.clone()).await;
         let Err(fork @ Error::Fork { .. }) = outcome else { return outcome };
         // One endpoint may be on a fork of its own: another is asked before it is believed.
         tracing::warn!(%fork, "asking again");
-        self.block_lane(halt)?.run().await
+        self.run_block_lane(halt).await
     }
 
-    fn block_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<BlockSource, BlockSink>, Error> {
+    /// Runs the block lane, with somebody beside it who asks what its blocks could not wait for.
+    async fn run_block_lane(&self, halt: watch::Receiver<bool>) -> Result<(), Error> {
+        let asker = Arc::new(Asker {
+            node: Arc::clone(&self.node),
+            vm: self.config.vm,
+            prefix: self.identity.prefix.clone(),
+        });
+        let (answers, late) = mpsc::channel(ANSWERS_ON_THE_WAY);
+        let completer = Completer {
+            asker: Arc::clone(&asker),
+            store: Arc::clone(&self.store),
+            blocks: self.blocks.subscribe(),
+            answers,
+        };
+        let lane = self.block_lane(asker, late, halt)?.run();
+        let completing = async {
+            match completer.run().await {
+                Err(error) => Err(error),
+                // It only ends with the lane.
+                Ok(()) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            outcome = lane => outcome,
+            outcome = completing => outcome,
+        }
+    }
+
+    fn block_lane(
+        &self,
+        asker: Arc<Asker>,
+        late: mpsc::Receiver<Late>,
+        stop: watch::Receiver<bool>,
+    ) -> Result<Lane<BlockSource, BlockSink>, Error> {
         let snapshot = self.store.snapshot()?;
         let at: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
+        let mid_chain = self.identity.start_height > 1;
+        let next = next_height(&at, self.identity.start_height);
+        let ground = Ground {
+            vm: self.config.vm,
+            prefix: self.identity.prefix.clone(),
+            mid_chain,
+            codec: self.workshops.codec(),
+        };
         let source = BlockSource {
             tools: self.tools(),
             vm: self.config.vm,
             chain_id: self.config.chain_id.clone(),
             proposers: Proposers::new(self.identity.prefix.clone()),
             refresher: Refresher::new(Arc::clone(&self.store)),
+            inquiry: Inquiry::new(asker, Arc::clone(&self.store), mid_chain, next),
+            handover: self.has_rich_list().then(|| Arc::clone(&self.handover)),
         };
         Ok(Lane {
             name: "blocks",
             source: Arc::new(source),
-            next: next_height(&at, self.identity.start_height),
-            sink: BlockSink::new(at, &*snapshot)?,
+            next,
+            sink: BlockSink::new(at, ground, &*snapshot)?,
             store: Arc::clone(&self.store),
             target: self.chain.subscribe(),
             mark: self.blocks.clone(),
             look_ahead: self.config.look_ahead,
+            late,
             stop,
         })
     }
@@ -197,6 +298,28 @@ impl Ingest {
         }
     }
 
+    /// Runs the rich list's lane, again and again if it fails, until it is told to stop.
+    async fn run_rich_list(&self, mut halt: watch::Receiver<bool>) {
+        while self.has_rich_list() && !*halt.borrow() {
+            let lane = RichList {
+                node: Arc::clone(&self.node),
+                store: Arc::clone(&self.store),
+                prefix: self.identity.prefix.clone(),
+                start_height: self.identity.start_height,
+                handover: Arc::clone(&self.handover),
+                blocks: self.blocks.subscribe(),
+                mark: self.rich.clone(),
+                reconcile_every: self.config.reconcile_every,
+                stop: halt.clone(),
+            };
+            let Err(error) = lane.run().await else { return };
+            let causes = causes(&error);
+            tracing::error!(lane = "rich_list", error = %causes, retry_in = ?RETRY_LANE, "the lane has stopped");
+            // Either way the loop's condition is looked at again.
+            drop(tokio::time::timeout(RETRY_LANE, halt.wait_for(|halt| *halt)).await);
+        }
+    }
+
     fn call_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<CallSource, CallSink>, Error> {
         let at: CallLane = meta::read(&*self.store.snapshot()?)?.unwrap_or_default();
         Ok(Lane {
@@ -208,6 +331,7 @@ impl Ingest {
             target: self.blocks.subscribe(),
             mark: self.calls.clone(),
             look_ahead: self.config.look_ahead,
+            late: mpsc::channel(1).1,
             stop,
         })
     }

@@ -9,9 +9,12 @@ mod workshop;
 
 use std::fmt::Display;
 
+use chain::erc20::Erc20Event;
 use chain::record::Proposer;
 use chain::{Account, Timestamp};
 use schema::payload::Payload;
+
+use crate::nft::{Answers, NftAt};
 
 pub use self::block::{BlockAnswers, Rendered, Unrendered, block};
 pub use self::frames::{Retraced, frames};
@@ -72,6 +75,12 @@ pub struct Block {
     pub txs: Vec<Tx>,
     /// Its EVM transactions, in order.
     pub evm_txs: Vec<EvmTx>,
+    /// What happened to NFTs, in order.
+    pub nfts: Vec<NftAt>,
+    /// What the node says about them; looked up after deriving.
+    pub answers: Answers,
+    /// What happened to balances of ERC-20s, in order.
+    pub erc20: Vec<Erc20Event>,
 }
 
 /// A Cosmos transaction.

@@ -92,6 +92,14 @@ pub enum Error {
         /// The height.
         height: u64,
     },
+    /// Results of a block that the block lane could use cannot be read now.
+    #[error("the results of block {height} cannot be read: {reason}; ask another endpoint")]
+    BadResults {
+        /// The height.
+        height: u64,
+        /// Why.
+        reason: String,
+    },
     /// A task ended in a way that it must not.
     #[error("fetching height {height} ended unexpectedly: {reason}")]
     FetchCrashed {

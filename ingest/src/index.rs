@@ -6,18 +6,29 @@
 mod block;
 mod evm_tx;
 mod internal_tx;
+mod nft;
 mod tx;
 
+use std::sync::Arc;
+
+use chain::Vm;
 use schema::meta::{BlockLane, CallLane};
+use schema::payload::Codec;
 use store::{Snapshot, Txn};
 
 use crate::Error;
 use crate::derive::{Block, BlockFrames};
+use crate::nft::Late;
 
 /// An index of the block lane.
 pub(crate) trait BlockIndex: Send {
     /// Writes the rows of `block` behind `before`, the lane as the block before left it.
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error>;
+
+    /// Writes what an answer changes that came after its block.
+    fn late(&mut self, _: &Late, _: &mut Txn<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// An index of the internal-transaction lane.
@@ -26,9 +37,25 @@ pub(crate) trait CallIndex: Send {
     fn apply(&mut self, frames: &BlockFrames, before: &CallLane, txn: &mut Txn<'_>) -> Result<(), Error>;
 }
 
-/// Every index of the block lane, to go on where the database behind `snapshot` ends.
-pub(crate) fn of_blocks(snapshot: &dyn Snapshot) -> Result<Vec<Box<dyn BlockIndex>>, Error> {
-    Ok(vec![Box::new(block::BlockRows), Box::new(tx::TxRows::new(snapshot)?), Box::new(evm_tx::EvmTxRows)])
+/// What indexes know of the chain and the database.
+pub(crate) struct Ground {
+    pub(crate) vm: Vm,
+    /// Human-readable part of account addresses.
+    pub(crate) prefix: String,
+    /// Whether the index begins after the chain does.
+    pub(crate) mid_chain: bool,
+    pub(crate) codec: Arc<Codec>,
+}
+
+/// Every index of the block lane, to go on where the database behind `snapshot` ends. Later ones read what earlier ones
+/// wrote.
+pub(crate) fn of_blocks(ground: Ground, snapshot: &dyn Snapshot) -> Result<Vec<Box<dyn BlockIndex>>, Error> {
+    Ok(vec![
+        Box::new(block::BlockRows),
+        Box::new(tx::TxRows::new(snapshot)?),
+        Box::new(evm_tx::EvmTxRows),
+        Box::new(nft::NftRows::new(ground)),
+    ])
 }
 
 /// Every index of the internal-transaction lane.

@@ -36,8 +36,13 @@ pub(crate) trait Source: Send + Sync + 'static {
 
 /// Where a lane's heights go to. Lives on the lane's own thread.
 pub(crate) trait Sink<I>: Send + 'static {
+    /// What arrives after the height that it belongs to.
+    type Late: Send + 'static;
+
     /// Writes the rows of the next height, and the lane's own row.
     fn apply(&mut self, item: &I, txn: &mut Txn<'_>) -> Result<(), Error>;
+    /// Writes what `late` changes.
+    fn late(&mut self, late: &Self::Late, txn: &mut Txn<'_>) -> Result<(), Error>;
     /// How far it has come.
     fn mark(&self) -> Mark;
 }
@@ -64,6 +69,8 @@ pub(crate) struct Lane<S: Source, K: Sink<S::Item>> {
     /// Where the lane's mark is published, after each commit.
     pub(crate) mark: watch::Sender<Mark>,
     pub(crate) look_ahead: usize,
+    /// What belongs to heights that are committed already.
+    pub(crate) late: mpsc::Receiver<K::Late>,
     /// Becomes true when the lane is to stop.
     pub(crate) stop: watch::Receiver<bool>,
 }
@@ -71,14 +78,16 @@ pub(crate) struct Lane<S: Source, K: Sink<S::Item>> {
 impl<S: Source, K: Sink<S::Item>> Lane<S, K> {
     /// Runs until it is told to stop (`Ok`) or cannot go on. Nothing of it is left then: the store may be closed.
     pub(crate) async fn run(self) -> Result<(), Error> {
-        let Self { name, source, sink, store, next, target, mark, look_ahead, mut stop } = self;
+        let Self { name, source, sink, store, next, target, mark, look_ahead, late, mut stop } = self;
         let (fetched, ready) = mpsc::channel(look_ahead.max(1));
         let (alive, mut all_ended) = mpsc::channel(1);
         let at_head = target.clone();
         let writer = tokio::task::spawn_blocking(move || write(name, sink, &*store, ready, &mark, &at_head));
         let writer_ended = fetched.clone();
+        let late = pass_on(late, fetched.clone());
         let outcome = tokio::select! {
             outcome = fetch_in_order(source, next, target, look_ahead, fetched, alive) => outcome,
+            never = late => match never {},
             _ = stop.wait_for(|stop| *stop) => Ok(()),
             () = writer_ended.closed() => Ok(()),
         };
@@ -92,14 +101,31 @@ impl<S: Source, K: Sink<S::Item>> Lane<S, K> {
     }
 }
 
+/// Work for the writer.
+enum Work<I, L> {
+    Height(I),
+    Late(L),
+}
+
+/// Hands what is late to the writer as it comes.
+async fn pass_on<I, L>(mut late: mpsc::Receiver<L>, to: mpsc::Sender<Work<I, L>>) -> Infallible {
+    while let Some(late) = late.recv().await {
+        if to.send(Work::Late(late)).await.is_err() {
+            break;
+        }
+    }
+    // The lane ends by itself, whether or not anything can be late.
+    std::future::pending().await
+}
+
 /// Fetches heights from `next` on, `look_ahead` at once, and sends them in order. Every task holds `alive`, and lets go
 /// of it last.
-async fn fetch_in_order<S: Source>(
+async fn fetch_in_order<S: Source, L>(
     source: Arc<S>,
     next: u64,
     target: watch::Receiver<Mark>,
     look_ahead: usize,
-    fetched: mpsc::Sender<S::Item>,
+    fetched: mpsc::Sender<Work<S::Item, L>>,
     alive: mpsc::Sender<Infallible>,
 ) -> Result<(), Error> {
     let heights = futures_util::stream::unfold((next, target), |(height, mut target)| async move {
@@ -118,7 +144,7 @@ async fn fetch_in_order<S: Source>(
     });
     let mut in_order = std::pin::pin!(tasks.buffered(look_ahead.max(1)));
     while let Some(item) = in_order.next().await {
-        if fetched.send(item?).await.is_err() {
+        if fetched.send(Work::Height(item?)).await.is_err() {
             // The writer has ended, and says why.
             return Ok(());
         }
@@ -149,7 +175,7 @@ fn write<I, K: Sink<I>>(
     name: &'static str,
     mut sink: K,
     store: &dyn Store,
-    mut ready: mpsc::Receiver<I>,
+    mut ready: mpsc::Receiver<Work<I, K::Late>>,
     mark: &watch::Sender<Mark>,
     target: &watch::Receiver<Mark>,
 ) -> Result<(), Error> {
@@ -158,13 +184,19 @@ fn write<I, K: Sink<I>>(
     while let Some(first) = ready.blocking_recv() {
         let snapshot = store.snapshot()?;
         let mut txn = Txn::new(&*snapshot, &mut counts);
-        sink.apply(&first, &mut txn)?;
-        let mut blocks = 1;
+        let mut heights = 0;
+        let mut apply = |work: &Work<I, K::Late>, sink: &mut K, txn: &mut Txn<'_>| match work {
+            Work::Height(item) => {
+                heights += 1;
+                sink.apply(item, txn)
+            }
+            Work::Late(late) => sink.late(late, txn),
+        };
+        apply(&first, &mut sink, &mut txn)?;
         while txn.bytes() < MAX_BATCH_BYTES
             && let Ok(next) = ready.try_recv()
         {
-            sink.apply(&next, &mut txn)?;
-            blocks += 1;
+            apply(&next, &mut sink, &mut txn)?;
         }
         let (batch, pending) = txn.finish();
         drop(snapshot);
@@ -178,7 +210,7 @@ fn write<I, K: Sink<I>>(
         }
         counts.absorb(pending);
         mark.send_replace(done);
-        tracing::debug!(lane = name, height = done.height, blocks, bytes, "committed");
+        tracing::debug!(lane = name, height = done.height, heights, bytes, "committed");
     }
     store.sync()?;
     Ok(())

@@ -12,6 +12,8 @@
 //! | `lane` | one ordered stream of heights with one watermark |
 //! | `source` | from the node to a derived height; what is asked again, and when |
 //! | [`mod@derive`] | raw answers of a height → what its indexes need; pure |
+//! | [`nft`] | what is asked about NFTs, with the block and after it |
+//! | `rich` | the lane of ERC-20 holders |
 //! | `sink`, `index` | a derived height → rows |
 //!
 //! What must hold: all rows of a height in a lane, their counts and the lane's height are in one commit; no answer that
@@ -24,6 +26,8 @@ mod daemon;
 mod error;
 mod index;
 mod lane;
+pub mod nft;
+mod rich;
 mod sink;
 mod source;
 

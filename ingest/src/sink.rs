@@ -1,12 +1,15 @@
 //! From a derived height to rows: the lane's indexes, and the lane's own row with them.
 
+use std::convert::Infallible;
+
 use schema::meta::{self, BlockLane, CallLane};
 use store::{Snapshot, Txn};
 
 use crate::Error;
 use crate::derive::{Block, BlockFrames};
-use crate::index::{self, BlockIndex, CallIndex};
+use crate::index::{self, BlockIndex, CallIndex, Ground};
 use crate::lane::{Mark, Sink};
+use crate::nft::Late;
 
 /// Indexes blocks.
 pub(crate) struct BlockSink {
@@ -16,8 +19,8 @@ pub(crate) struct BlockSink {
 
 impl BlockSink {
     /// Goes on where the database behind `snapshot` ends, which is at `lane`.
-    pub(crate) fn new(lane: BlockLane, snapshot: &dyn Snapshot) -> Result<Self, Error> {
-        Ok(Self { lane, indexes: index::of_blocks(snapshot)? })
+    pub(crate) fn new(lane: BlockLane, ground: Ground, snapshot: &dyn Snapshot) -> Result<Self, Error> {
+        Ok(Self { lane, indexes: index::of_blocks(ground, snapshot)? })
     }
 
     /// A block must follow the one before: two histories are never mixed.
@@ -35,6 +38,8 @@ impl BlockSink {
 }
 
 impl Sink<Block> for BlockSink {
+    type Late = Late;
+
     fn apply(&mut self, block: &Block, txn: &mut Txn<'_>) -> Result<(), Error> {
         self.check_parent(block)?;
         for index in &mut self.indexes {
@@ -49,6 +54,10 @@ impl Sink<Block> for BlockSink {
         };
         meta::put(txn, &self.lane);
         Ok(())
+    }
+
+    fn late(&mut self, late: &Late, txn: &mut Txn<'_>) -> Result<(), Error> {
+        self.indexes.iter_mut().try_for_each(|index| index.late(late, txn))
     }
 
     fn mark(&self) -> Mark {
@@ -69,6 +78,8 @@ impl CallSink {
 }
 
 impl Sink<BlockFrames> for CallSink {
+    type Late = Infallible;
+
     fn apply(&mut self, frames: &BlockFrames, txn: &mut Txn<'_>) -> Result<(), Error> {
         for index in &mut self.indexes {
             index.apply(frames, &self.lane, txn)?;
@@ -77,6 +88,10 @@ impl Sink<BlockFrames> for CallSink {
         self.lane = CallLane { height: frames.height, calls: self.lane.calls + added as u64 };
         meta::put(txn, &self.lane);
         Ok(())
+    }
+
+    fn late(&mut self, late: &Infallible, _: &mut Txn<'_>) -> Result<(), Error> {
+        match *late {}
     }
 
     fn mark(&self) -> Mark {

@@ -88,7 +88,7 @@ tables! {
         internal_tx::Calls, internal_tx::CallsByHash, internal_tx::CallsByHeight,
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::Refused, nft::Questions, nft::Waiting,
-        rich::Erc20s, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
+        rich::Erc20s, rich::Newborns, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
         evm_tx::AccountEvmTxs,

@@ -41,6 +41,19 @@ pub struct Erc20 {
     pub silent: bool,
 }
 
+/// Contracts that came to be since the rich list began and of which no transfer was seen yet: nobody held any of them
+/// before.
+///
+/// | contract (20) | → nothing
+#[derive(Debug)]
+pub struct Newborns;
+
+impl Table for Newborns {
+    const SPEC: &'static TableSpec = &TableSpec { name: "newborn", tag: 0x66, access: Access::Point };
+    type Key = Address;
+    type Value = ();
+}
+
 /// Balances.
 ///
 /// | contract (20) | account (20) | → amount (big-endian, without leading zeros; empty is 0)

@@ -22,7 +22,7 @@ use schema::nft::{
     Subject, TokenName, Transfer, Waiter, Waiting, question_number,
 };
 use schema::payload::{Dictionary, DictionaryRow, Frames, Payload};
-use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s};
+use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, Newborns};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use schema::{TABLES, Visitor};
 use store::{
@@ -173,6 +173,7 @@ fn rich_list(txn: &mut Txn<'_>) {
     rich::set_balance(txn, &token, &account, Some(amount)).unwrap();
     rich::put_undo(txn, 300, before).unwrap();
     txn.put::<Erc20s>(&token, &Message(Erc20 { complete: true, drifting: true, silent: true }));
+    txn.put::<Newborns>(&account, &());
     txn.put::<Denoms>(&Text("l2/Ab".to_owned()), &token.to_vec());
     txn.put::<DenomsFolded>(&(Text("l2/ab".to_owned()), Text("l2/Ab".to_owned())), &());
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use ingest::{Config, Ingest, Mark};
+use ingest::{Config, Ingest};
 use node::{Endpoints, Limits, Node};
 use query::{Build, EmptyCursor, Indexer};
 use replay::{Addresses, Options, Recording, ReplayNode};
@@ -27,6 +27,9 @@ pub fn config(recording: &Recording) -> Result<Config> {
         prefix: None,
         start_height: None,
         internal_txs: true,
+        rich_list: true,
+        // What a recording was not asked it cannot answer.
+        reconcile_every: None,
         look_ahead: ingest::config::LOOK_AHEAD,
         poll: Duration::from_millis(20),
     })
@@ -96,12 +99,10 @@ pub fn digest(store: &dyn Store) -> Result<Vec<TableDigest>> {
 /// Runs `ingest` until every lane has reached `height`, and stops it.
 pub async fn run_to(ingest: &Ingest, height: u64) -> Result<()> {
     let (stop, stopped) = watch::channel(false);
-    let marks = ingest.marks();
+    let mut marks = ingest.marks();
     let reached = async {
-        let there = |mark: &Mark| mark.height >= height;
-        marks.blocks.clone().wait_for(there).await?;
-        if ingest.has_calls() {
-            marks.calls.clone().wait_for(there).await?;
+        while marks.done() < height {
+            marks.moved().await;
         }
         stop.send_replace(true);
         anyhow::Ok(())

@@ -175,6 +175,32 @@ const INTERNAL_TXS: Key = Key {
     help: "Whether to index internal transactions on an EVM chain: true or false",
 };
 
+const RICH_LIST: Key = Key {
+    name: "rich_list",
+    flag: "rich-list",
+    env: "CAIRN_RICH_LIST",
+    value: "BOOL",
+    many: false,
+    default: Some("true"),
+    example: "",
+    scope: Scope::Service,
+    help: "Whether to keep the holders of every ERC-20 on an EVM chain, by amount: true or false. Needs `rest`, and a \
+           node that has the state of the first height",
+};
+
+const RECONCILE: Key = Key {
+    name: "reconcile",
+    flag: "reconcile",
+    env: "CAIRN_RECONCILE",
+    value: "TIME",
+    many: false,
+    default: Some("60s"),
+    example: "",
+    scope: Scope::Service,
+    help: "How often some holders of an ERC-20 are compared with what its contract says, 1s to 1440m, or 0s for never; a \
+           token that differs is asked about whole",
+};
+
 const LOOK_AHEAD: Key = Key {
     name: "look_ahead",
     flag: "look-ahead",
@@ -287,6 +313,8 @@ pub(crate) const KEYS: &[&Key] = &[
     &PREFIX,
     &START_HEIGHT,
     &INTERNAL_TXS,
+    &RICH_LIST,
+    &RECONCILE,
     &LOOK_AHEAD,
     &POLL,
     &CACHE,

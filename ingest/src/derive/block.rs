@@ -8,9 +8,10 @@ use chain::fee::FeeTotals;
 use chain::involved::{self, StoreOwners};
 use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
-use chain::{Account, AccountSet, Timestamp, eth_tx, evm, hash, signer};
+use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
 
 use super::{AskAgain, Block, EvmTx, Failure, Rules, Tx, Workshop};
+use crate::nft::{Answers, NftAt};
 
 /// What the node answered about one height.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +82,17 @@ pub fn block(
         proposer: Proposer::default(),
         txs: cosmos.txs,
         evm_txs,
+        nfts: nfts(&results, rules),
+        answers: Answers::new(),
+        erc20: if rules.vm == Vm::Evm { erc20::events(&results) } else { Vec::new() },
     })
+}
+
+/// Places are even, from 2: each leaves one before it for a collection that the event makes known.
+fn nfts(results: &ResultsAnswer<'_>, rules: &Rules) -> Vec<NftAt> {
+    let events = chain::nft::events(rules.vm, &rules.prefix, results);
+    let places = (2..).step_by(2);
+    places.zip(events).map(|(place, (tx, event))| NftAt { place, tx, event }).collect()
 }
 
 /// The Cosmos transactions of a block in the making.

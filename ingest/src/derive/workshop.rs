@@ -50,6 +50,11 @@ impl Workshops {
         Self { codec, rules: RwLock::new(Arc::new(rules)), idle: Mutex::default() }
     }
 
+    /// What records are compressed with.
+    pub(crate) fn codec(&self) -> Arc<Codec> {
+        Arc::clone(&self.codec)
+    }
+
     /// The rules that hold now.
     pub fn rules(&self) -> Arc<Rules> {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))

@@ -10,6 +10,8 @@ use super::{Patience, Proposers, Refresher, Tools, insist};
 use crate::Error;
 use crate::derive::{self, AskAgain, Block, BlockAnswers, Failure, Rendered, Unrendered};
 use crate::lane::Source;
+use crate::nft::wanted::Inquiry;
+use crate::rich::handover::Handover;
 
 /// Fetches blocks.
 pub(crate) struct BlockSource {
@@ -18,6 +20,9 @@ pub(crate) struct BlockSource {
     pub(crate) chain_id: String,
     pub(crate) proposers: Proposers,
     pub(crate) refresher: Refresher,
+    pub(crate) inquiry: Inquiry,
+    /// Takes what the rich list needs, where there is one.
+    pub(crate) handover: Option<Arc<Handover>>,
 }
 
 /// The answers of one height, as the node gave them.
@@ -40,6 +45,10 @@ impl Source for BlockSource {
                 Ok(mut block) => {
                     self.check(&block)?;
                     block.proposer = self.proposers.of(&self.tools, &block.proposer_address).await;
+                    block.answers = self.inquiry.ask(height, &block.nfts).await?;
+                    if let Some(handover) = &self.handover {
+                        handover.keep(height, std::mem::take(&mut block.erc20));
+                    }
                     return Ok(block);
                 }
                 Err(reason) => patience.wait(&reason).await,

@@ -24,14 +24,19 @@ pub struct At {
     pub time: i64,
 }
 
-/// Writes `entries`, which are of the block `at`, into the log and folds them. Entries of a block may come in several
-/// calls if those of one collection come in order.
+/// Folds `entries`, which are of the block `at`, and writes them into the log.
 pub fn record(txn: &mut Txn<'_>, at: At, entries: Vec<Entry>) -> Result<(), Error> {
-    if entries.is_empty() {
-        return Ok(());
-    }
     for entry in &entries {
         apply(txn, at, entry)?;
+    }
+    log(txn, at, entries)
+}
+
+/// Writes `entries`, which are of the block `at` and folded already, into the log. Those of a block may come in several
+/// calls; the log has them in the order of their places.
+pub fn log(txn: &mut Txn<'_>, at: At, entries: Vec<Entry>) -> Result<(), Error> {
+    if entries.is_empty() {
+        return Ok(());
     }
     let stored = txn.get::<NftLog>(&at.height)?;
     let Message(mut log) = stored.unwrap_or_else(|| Message(Log { time: at.time, entries: Vec::new() }));

@@ -111,7 +111,10 @@ pub(crate) fn wipe(store: &dyn Store, spec: &'static TableSpec, prefix: &[u8]) -
         }
         Ok::<(), Error>(())
     })?;
-    Ok(store.commit(batch, Durability::Buffered)?)
+    if !batch.is_empty() {
+        store.commit(batch, Durability::Buffered)?;
+    }
+    Ok(())
 }
 
 fn commit(store: &dyn Store, write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>) -> Result<(), Error> {

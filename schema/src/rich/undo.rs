@@ -3,15 +3,26 @@
 //! Each block leaves behind what the rows were that it changed, for some heights; further back the list is cleared and
 //! made anew.
 
-use store::{Batch, Counts, Durability, Message, RANK, Store, Table, Txn};
+use store::{Batch, Counts, Durability, Message, RANK, Store, Table, TableSpec, Txn};
 
-use super::{Balances, Denoms, DenomsFolded, Erc20s, Holders, RichUndo, amount_of, set_balance};
+use super::{Balances, Denoms, DenomsFolded, Erc20s, Holders, Newborns, RichUndo, amount_of, set_balance};
 use crate::Error;
 use crate::meta::{self, Meta, RichLane};
 use crate::nft::rebuild::wipe;
 
 /// Heights that can be taken back.
 pub const UNDO_HEIGHTS: u64 = 1000;
+
+/// Every table of the rich list.
+const TABLES: [&TableSpec; 7] = [
+    Erc20s::SPEC,
+    Newborns::SPEC,
+    Balances::SPEC,
+    Holders::SPEC,
+    Denoms::SPEC,
+    DenomsFolded::SPEC,
+    RichUndo::SPEC,
+];
 
 /// The rows that a block changed, as they were before it, first change first.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -115,7 +126,7 @@ fn undo(store: &dyn Store, height: u64) -> Result<(), Error> {
             set_balance(&mut txn, &key.0, &key.1, amount)?;
             continue;
         }
-        let specs = [Erc20s::SPEC, Denoms::SPEC, DenomsFolded::SPEC];
+        let specs = [Erc20s::SPEC, Newborns::SPEC, Denoms::SPEC, DenomsFolded::SPEC];
         let spec = specs.into_iter().find(|spec| u32::from(spec.tag) == row.table).ok_or_else(damaged)?;
         match row.value {
             Some(value) => raw.put(spec, row.key, value),
@@ -137,16 +148,18 @@ pub fn clear(store: &dyn Store) -> Result<(), Error> {
     let mut batch = Batch::new();
     batch.delete(Meta::SPEC, store::Key::to_bytes(&meta::key::<RichLane>()));
     store.commit(batch, Durability::Synced)?;
-    for spec in
-        [Erc20s::SPEC, Balances::SPEC, Holders::SPEC, Denoms::SPEC, DenomsFolded::SPEC, RichUndo::SPEC]
-    {
-        wipe(store, spec, &[])?;
-    }
-    wipe(store, RANK, &[Holders::SPEC.tag])
+    wipe_all(store)
 }
 
 /// Finishes a clearing that was interrupted: without a lane there is no rich list.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     let begun = meta::read::<RichLane>(&*store.snapshot()?)?.is_some();
-    if begun { Ok(()) } else { clear(store) }
+    if begun { Ok(()) } else { wipe_all(store) }
+}
+
+fn wipe_all(store: &dyn Store) -> Result<(), Error> {
+    for spec in TABLES {
+        wipe(store, spec, &[])?;
+    }
+    wipe(store, RANK, &[Holders::SPEC.tag])
 }

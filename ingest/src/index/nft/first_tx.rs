@@ -1,0 +1,79 @@
+//! The first transaction that involved a contract: an EVM collection is shown with its block, and its signer as the
+//! creator (`indexer-api.md` §4.12).
+
+use std::borrow::Cow;
+
+use chain::Account;
+use schema::Error as SchemaError;
+use schema::block::Blocks;
+use schema::keys::{Owner, Role};
+use schema::payload::Codec;
+use schema::tx::{AccountTxs, Txs};
+use serde::Deserialize;
+use store::{Message, Table as _, Txn};
+
+use crate::Error;
+
+/// A transaction, as far as it is needed here.
+pub(super) struct FirstTx {
+    pub(super) height: u64,
+    /// Nanoseconds since 1970 UTC.
+    pub(super) time: i64,
+    /// Who signed it first.
+    pub(super) signer: Option<Account>,
+}
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(borrow)]
+    height: Cow<'a, str>,
+    #[serde(borrow)]
+    events: Vec<Event<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    attributes: Vec<Attribute<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Attribute<'a> {
+    #[serde(borrow)]
+    key: Cow<'a, str>,
+    #[serde(borrow)]
+    value: Cow<'a, str>,
+}
+
+/// The first indexed transaction that involves `contract`; none if it was only ever touched outside of transactions, or
+/// before the index begins.
+pub(super) fn first_tx(
+    txn: &mut Txn<'_>,
+    codec: &Codec,
+    prefix: &str,
+    contract: Account,
+) -> Result<Option<FirstTx>, Error> {
+    let Some(seq) = txn.first::<AccountTxs>(&(Owner(contract), Role::Involved))? else { return Ok(None) };
+    let damaged = |reason: String| {
+        Error::Schema(SchemaError::Record { table: Txs::SPEC.name, key: seq.to_string(), reason })
+    };
+    let payload =
+        txn.find::<Txs>(&seq)?.ok_or_else(|| damaged("a list names it and it is missing".to_owned()))?;
+    let mut json = Vec::new();
+    codec.decode_into(Txs::SPEC, seq, &payload.0, &mut json)?;
+    let record: Record<'_> = serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
+    let height = record.height.parse().map_err(|_| damaged("its height is no number".to_owned()))?;
+    let Message(block) = txn.find::<Blocks>(&height)?.ok_or(Error::BlockMissing { height })?;
+    Ok(Some(FirstTx { height, time: block.time, signer: signer(&record, prefix) }))
+}
+
+/// The SDK tells who signed, in order: `tx` events with `acc_seq` `<address>/<sequence>`.
+fn signer(record: &Record<'_>, prefix: &str) -> Option<Account> {
+    let of_txs = record.events.iter().filter(|event| event.kind == "tx");
+    let mut values =
+        of_txs.flat_map(|event| &event.attributes).filter(|attribute| attribute.key == "acc_seq");
+    let (address, _) = values.next()?.value.split_once('/')?;
+    Account::from_bech32(address, prefix)
+}

@@ -1,0 +1,313 @@
+//! The NFT events of one block, one after another.
+
+use std::collections::HashMap;
+
+use chain::nft::{NftEvent, TokenRef};
+use chain::{Account, Vm};
+use schema::keys::Owner;
+use schema::nft::fold::{self, At};
+use schema::nft::{
+    About, Change, Collection, Collections, Entry, Mint, NewCollection, NewUri, ObjectTokens, Origin,
+    Question, Questions, Refused, Subject, TokenKey, TokenName, Tokens, Transfer, Waiting, question_number,
+};
+use store::key::Text;
+use store::{Message, Order, Txn};
+
+use super::first_tx::first_tx;
+use super::{NftRows, keep};
+use crate::Error;
+use crate::nft::wanted::subject;
+use crate::nft::{Answers, Asked, NftAt, Reply};
+
+/// Who owns each token at the end of the block; `None` if it is burnt.
+type FinalOwners = HashMap<(Account, String), Option<Account>>;
+
+/// A block's events on their way into the log.
+pub(super) struct Step<'s, 't> {
+    rows: &'s NftRows,
+    at: At,
+    answers: &'s Answers,
+    owners: &'s FinalOwners,
+    txn: &'s mut Txn<'t>,
+    entries: Vec<Entry>,
+}
+
+/// Whether what an event is about is known to be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    There,
+    NotThere,
+    /// The node has not said yet.
+    Open,
+}
+
+impl<'s, 't> Step<'s, 't> {
+    pub(super) fn new(
+        rows: &'s NftRows,
+        at: At,
+        answers: &'s Answers,
+        owners: &'s FinalOwners,
+        txn: &'s mut Txn<'t>,
+    ) -> Self {
+        Self { rows, at, answers, owners, txn, entries: Vec::new() }
+    }
+
+    /// Writes the log.
+    pub(super) fn finish(self) -> Result<(), Error> {
+        Ok(fold::log(self.txn, self.at, self.entries)?)
+    }
+
+    /// One event, of the transaction `tx`.
+    pub(super) fn event(&mut self, nft: &NftAt, tx: u64) -> Result<(), Error> {
+        match &nft.event {
+            NftEvent::Create { collection, creator, name } => {
+                let creator = creator.as_bytes().to_vec();
+                let found = Collection { name: name.clone(), creator, ..self.of_this_block() };
+                self.entry(nft.place, tx, new_collection(*collection, found))
+            }
+            NftEvent::ClassName { local, origin } => {
+                let origin = Origin { local: local.clone(), origin: origin.clone() };
+                self.entry(nft.place, tx, Change::Origin(origin))
+            }
+            NftEvent::Instantiate { collection } => {
+                self.collection(*collection, nft, tx)?;
+                Ok(())
+            }
+            NftEvent::Mint { collection, token_id, object, owner, uri } => {
+                if self.collection(*collection, nft, tx)? != Standing::There {
+                    return Ok(());
+                }
+                match (token_id, uri, object) {
+                    (Some(token_id), Some(uri), _) => {
+                        let token = token_name(*collection, token_id);
+                        self.mint(nft, tx, token, *owner, *object, Some(uri.clone()))
+                    }
+                    (Some(token_id), None, None) => {
+                        self.mint(nft, tx, token_name(*collection, token_id), *owner, None, None)
+                    }
+                    (_, _, Some(object)) => self.mint_object(nft, tx, *object, *owner),
+                    // No chain mints without telling what.
+                    (None, _, None) => Ok(()),
+                }
+            }
+            NftEvent::Transfer { token: TokenRef::Id { collection, token_id }, to } => {
+                if self.collection(*collection, nft, tx)? != Standing::There {
+                    return Ok(());
+                }
+                self.give(nft, tx, token_name(*collection, token_id), *to)
+            }
+            NftEvent::Transfer { token: TokenRef::Object(object), to } => match self.object(*object)? {
+                Some(token) => self.give(nft, tx, token, *to),
+                None if self.rows.ground.mid_chain => self.mint_object(nft, tx, *object, Some(*to)),
+                // All tokens are known, so this object is something else.
+                None => Ok(()),
+            },
+            NftEvent::Burn { token: TokenRef::Id { collection, token_id } } => {
+                if self.txn.get::<Collections>(&Owner(*collection))?.is_some() {
+                    return self.entry(nft.place, tx, Change::Burn(token_name(*collection, token_id)));
+                }
+                self.wait_with_others(*collection, nft, tx)
+            }
+            NftEvent::Burn { token: TokenRef::Object(object) } => match self.object(*object)? {
+                Some(token) => self.entry(nft.place, tx, Change::Burn(token)),
+                None => self.wait_with_others(*object, nft, tx),
+            },
+            NftEvent::SetUri { object, uri } => match self.object(*object)? {
+                Some(token) => self.entry(nft.place, tx, Change::Uri(NewUri { token, uri: uri.clone() })),
+                None => self.wait_with_others(*object, nft, tx),
+            },
+        }
+    }
+
+    /// Whether there is a collection at `address`, found out as far as can be; `nft` waits if it is open.
+    fn collection(&mut self, address: Account, nft: &NftAt, tx: u64) -> Result<Standing, Error> {
+        let owner = Owner(address);
+        if self.txn.get::<Collections>(&owner)?.is_some() {
+            return Ok(Standing::There);
+        }
+        if self.txn.get::<Refused>(&owner)?.is_some() {
+            return Ok(Standing::NotThere);
+        }
+        if self.others_wait(address)? {
+            self.wait(address, nft, tx);
+            return Ok(Standing::Open);
+        }
+        match self.answers.get(&Asked::Collection(address)) {
+            Some(Reply::Collection { name, creator }) => {
+                let found = self.found_collection(address, name, *creator)?;
+                self.entry(nft.place - 1, tx, new_collection(address, found))?;
+                Ok(Standing::There)
+            }
+            Some(Reply::Unclear) => Ok(Standing::NotThere),
+            Some(_) => {
+                self.txn.put::<Refused>(&owner, &self.at.height);
+                Ok(Standing::NotThere)
+            }
+            None => {
+                self.question(nft.place, About::Collection(subject(address, self.owners)));
+                self.wait(address, nft, tx);
+                Ok(Standing::Open)
+            }
+        }
+    }
+
+    fn found_collection(
+        &mut self,
+        address: Account,
+        name: &str,
+        creator: Option<Account>,
+    ) -> Result<Collection, Error> {
+        let mut found = Collection { name: name.to_owned(), ..self.of_this_block() };
+        let mut creator = creator;
+        if self.rows.ground.vm == Vm::Evm
+            && let Some(first) =
+                first_tx(self.txn, &self.rows.ground.codec, &self.rows.ground.prefix, address)?
+        {
+            (found.height, found.time) = (first.height, first.time);
+            creator = first.signer;
+        }
+        found.creator = creator.map(|creator| creator.as_bytes().to_vec()).unwrap_or_default();
+        Ok(found)
+    }
+
+    fn of_this_block(&self) -> Collection {
+        Collection { height: self.at.height, time: self.at.time, ..Collection::default() }
+    }
+
+    /// The token that an object is, if that is known.
+    fn object(&self, object: Account) -> Result<Option<TokenName>, Error> {
+        Ok(self.txn.get::<ObjectTokens>(&Owner(object))?.map(|Message(token)| token))
+    }
+
+    /// A token of which only the object is known: what it is the node tells.
+    fn mint_object(
+        &mut self,
+        nft: &NftAt,
+        tx: u64,
+        object: Account,
+        owner: Option<Account>,
+    ) -> Result<(), Error> {
+        if self.txn.get::<Refused>(&Owner(object))?.is_some() {
+            return Ok(());
+        }
+        if self.others_wait(object)? {
+            self.wait(object, nft, tx);
+            return Ok(());
+        }
+        match self.answers.get(&Asked::Object(object)) {
+            Some(Reply::Token { collection, token_id, uri }) => {
+                let (collection, token_id, uri) = (*collection, token_id.clone(), uri.clone());
+                // A transfer does not name the collection: that may be what is not known.
+                if self.collection(collection, nft, tx)? != Standing::There {
+                    return Ok(());
+                }
+                self.mint(nft, tx, token_name(collection, &token_id), owner, Some(object), Some(uri))
+            }
+            Some(_) => {
+                self.txn.put::<Refused>(&Owner(object), &self.at.height);
+                Ok(())
+            }
+            None => {
+                let address = object.as_bytes().to_vec();
+                self.question(nft.place, About::Object(Subject { address, ..Subject::default() }));
+                self.wait(object, nft, tx);
+                Ok(())
+            }
+        }
+    }
+
+    /// A token that did not exist, or was not known. If neither the event nor the node has told the URI yet, the token
+    /// does without until it is known.
+    fn mint(
+        &mut self,
+        nft: &NftAt,
+        tx: u64,
+        token: TokenName,
+        owner: Option<Account>,
+        object: Option<Account>,
+        uri: Option<String>,
+    ) -> Result<(), Error> {
+        let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
+        let Some(owner) = owner.or(self.creator(collection)?) else { return Ok(()) };
+        let object = object.map(|object| object.as_bytes().to_vec()).unwrap_or_default();
+        let mut mint = Mint {
+            owner: owner.as_bytes().to_vec(),
+            uri: String::new(),
+            object,
+            question: 0,
+            token: token.clone(),
+        };
+        let stays = self.owners.get(&(collection, token.token_id.clone())).is_none_or(Option::is_some);
+        let told = self.answers.get(&Asked::Uri(collection, token.token_id.clone()));
+        match (uri, told) {
+            (Some(uri), _) => mint.uri = uri,
+            (None, Some(Reply::Uri(uri))) => uri.clone_into(&mut mint.uri),
+            (None, None) if stays => {
+                mint.question = question_number(self.at.height, nft.place);
+                let TokenName { collection, token_id } = token;
+                let object = mint.object.clone();
+                self.question(nft.place, About::Uri(TokenKey { collection, token_id, object }));
+            }
+            // The node says that it has none, or the token is burnt before anybody could ask.
+            (None, _) => {}
+        }
+        self.entry(nft.place, tx, Change::Mint(mint))
+    }
+
+    /// Older Move chains do not tell the first owner: it is the collection's creator.
+    fn creator(&self, collection: Account) -> Result<Option<Account>, Error> {
+        let row = self.txn.get::<Collections>(&Owner(collection))?;
+        Ok(row.and_then(|Message(row)| Account::from_bytes(&row.creator)))
+    }
+
+    fn give(&mut self, nft: &NftAt, tx: u64, token: TokenName, to: Account) -> Result<(), Error> {
+        let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
+        let key = (Owner(collection), Text(token.token_id.clone()));
+        if self.txn.get::<Tokens>(&key)?.is_none() {
+            // First met on the move: it was minted before the index began.
+            return self.mint(nft, tx, token, Some(to), None, None);
+        }
+        self.entry(nft.place, tx, Change::Transfer(Transfer { token, owner: to.as_bytes().to_vec() }))
+    }
+
+    fn entry(&mut self, place: u32, tx: u64, change: Change) -> Result<(), Error> {
+        // On Move chains a token's transactions are those of its object.
+        let tx = if self.rows.ground.vm == Vm::Move { 0 } else { tx };
+        let entry = Entry { place, tx, change: Some(change) };
+        fold::apply(self.txn, self.at, &entry)?;
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    fn question(&mut self, place: u32, about: About) {
+        let number = question_number(self.at.height, place);
+        self.txn.put::<Questions>(&number, &Message(Question { about: Some(about) }));
+    }
+
+    /// Whether events wait for an answer about `subject`.
+    fn others_wait(&self, subject: Account) -> Result<bool, Error> {
+        let waiting = store::table::rows::<Waiting>(self.txn, &Owner(subject), Order::Asc, 1)?;
+        Ok(!waiting.is_empty())
+    }
+
+    /// Lets an event that begins nothing wait if others do: what they begin it may end.
+    fn wait_with_others(&mut self, subject: Account, nft: &NftAt, tx: u64) -> Result<(), Error> {
+        if self.others_wait(subject)? {
+            self.wait(subject, nft, tx);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, subject: Account, nft: &NftAt, tx: u64) {
+        let waiter = keep(&nft.event, tx, self.at.time);
+        self.txn.put::<Waiting>(&(Owner(subject), self.at.height, nft.place), &Message(waiter));
+    }
+}
+
+fn token_name(collection: Account, token_id: &str) -> TokenName {
+    TokenName { collection: collection.as_bytes().to_vec(), token_id: token_id.to_owned() }
+}
+
+fn new_collection(address: Account, collection: Collection) -> Change {
+    Change::Collection(NewCollection { address: address.as_bytes().to_vec(), collection })
+}

@@ -1,0 +1,285 @@
+//! What a block's events leave to be asked, and asking it while the block is on its way.
+//!
+//! Blocks are derived in any order, but what is to be asked is found out in theirs: what a lower block, still on its way,
+//! makes known is not asked about again.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use chain::Account;
+use chain::nft::{NftEvent, TokenRef};
+use futures_util::StreamExt as _;
+use node::retry::{self, Backoff};
+use schema::keys::Owner;
+use schema::meta::{self, BlockLane};
+use schema::nft::{About, Collections, ObjectTokens, Refused, Subject, TokenKey, Tokens};
+use store::key::Text;
+use store::{Snapshot, Store};
+use tokio::sync::watch;
+
+use super::asker::{AT_ONCE, Asker};
+use super::{Answers, Asked, NftAt, Reply};
+use crate::Error;
+
+/// How long a block waits for an answer about its NFTs.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// And how long after the last question went without an answer: whoever is deaf holds up no block.
+const SHORT_PATIENCE: Duration = Duration::from_millis(200);
+
+/// Asks what blocks leave open.
+pub(crate) struct Inquiry {
+    asker: Arc<Asker>,
+    store: Arc<dyn Store>,
+    /// Whether the index began after the chain did: there are collections and tokens that it does not know.
+    mid_chain: bool,
+    /// The last question got no answer.
+    deaf: AtomicBool,
+    /// The height whose events are looked at next.
+    turn: watch::Sender<u64>,
+    on_the_way: Mutex<OnTheWay>,
+}
+
+/// What blocks that are not committed yet make known, each with the block's height.
+#[derive(Default)]
+struct OnTheWay(HashMap<Asked, u64>);
+
+impl OnTheWay {
+    fn has(&self, what: &Asked) -> bool {
+        self.0.contains_key(what)
+    }
+
+    fn forget_up_to(&mut self, height: u64) {
+        self.0.retain(|_, of| *of > height);
+    }
+}
+
+/// What is to be asked for one block.
+#[derive(Default)]
+struct Plan {
+    subjects: Vec<About>,
+    /// With the collection, of which it may turn out that it is none.
+    uris: Vec<(Account, About)>,
+}
+
+impl Inquiry {
+    /// For a lane that begins at `next`.
+    pub(crate) fn new(asker: Arc<Asker>, store: Arc<dyn Store>, mid_chain: bool, next: u64) -> Self {
+        Self {
+            asker,
+            store,
+            mid_chain,
+            deaf: AtomicBool::new(false),
+            turn: watch::Sender::new(next),
+            on_the_way: Mutex::default(),
+        }
+    }
+
+    /// What the node says about `nfts`, which are of `height`. What it cannot say now is not among it. To be called once
+    /// for each height.
+    pub(crate) async fn ask(&self, height: u64, nfts: &[NftAt]) -> Result<Answers, Error> {
+        // The sender is ours, so this can only end well.
+        drop(self.turn.subscribe().wait_for(|turn| *turn >= height).await);
+        let plan = if nfts.is_empty() || !self.asker.can_ask() {
+            Plan::default()
+        } else {
+            let mut on_the_way = self.on_the_way.lock().unwrap_or_else(PoisonError::into_inner);
+            self.plan(height, nfts, &mut on_the_way)?
+        };
+        self.turn.send_replace(height + 1);
+        let mut answers = Answers::new();
+        self.put(height, plan.subjects, &mut answers).await;
+        self.put(height, self.collections_of_objects(&answers)?, &mut answers).await;
+        let is_one = |collection: &Account| match answers.get(&Asked::Collection(*collection)) {
+            Some(reply) => matches!(reply, Reply::Collection { .. }),
+            None => true,
+        };
+        let uris = plan.uris.into_iter().filter(|(collection, _)| is_one(collection));
+        let uris = uris.map(|(_, about)| about).collect();
+        self.put(height, uris, &mut answers).await;
+        Ok(answers)
+    }
+
+    async fn put(&self, height: u64, questions: Vec<About>, answers: &mut Answers) {
+        let asked = futures_util::stream::iter(questions).map(|about| async move {
+            let reply = self.patiently(height, &about).await?;
+            Some((Asked::of(&about)?, reply))
+        });
+        let replies: Vec<_> = asked.buffer_unordered(AT_ONCE).collect().await;
+        answers.extend(replies.into_iter().flatten());
+    }
+
+    async fn patiently(&self, height: u64, about: &About) -> Option<Reply> {
+        let patience = if self.deaf.load(Ordering::Relaxed) { SHORT_PATIENCE } else { PATIENCE };
+        let ask = || self.asker.ask(height, about);
+        let reply = tokio::time::timeout(patience, retry::until(Backoff::default(), "NFT", ask)).await;
+        let reply = reply.ok().and_then(Result::ok);
+        self.deaf.store(reply.is_none(), Ordering::Relaxed);
+        reply
+    }
+
+    /// What is to be asked about `nfts`; what they make known is on the way from now on.
+    fn plan(&self, height: u64, nfts: &[NftAt], on_the_way: &mut OnTheWay) -> Result<Plan, Error> {
+        let snapshot = self.store.snapshot()?;
+        let committed: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
+        on_the_way.forget_up_to(committed.height);
+        let owners = final_owners(nfts);
+        let mut plan = Plan::default();
+        for nft in nfts {
+            for asked in self.open(&nft.event, &*snapshot, on_the_way)? {
+                on_the_way.0.insert(asked.clone(), height);
+                match asked {
+                    Asked::Collection(collection) => {
+                        plan.subjects.push(About::Collection(subject(collection, &owners)));
+                    }
+                    Asked::Object(object) => {
+                        let address = object.as_bytes().to_vec();
+                        plan.subjects.push(About::Object(Subject { address, ..Subject::default() }));
+                    }
+                    Asked::Uri(collection, token_id) => {
+                        let key = (collection, token_id);
+                        // A token that is burnt at the end of the block has no URI then.
+                        if owners.get(&key).is_some_and(Option::is_some) {
+                            let (collection, token_id) = (collection.as_bytes().to_vec(), key.1);
+                            let about = About::Uri(TokenKey { collection, token_id, object: Vec::new() });
+                            plan.uris.push((key.0, about));
+                        }
+                    }
+                }
+            }
+            for known in makes_known(&nft.event) {
+                on_the_way.0.insert(known, height);
+            }
+        }
+        Ok(plan)
+    }
+
+    /// What an event leaves open.
+    fn open(
+        &self,
+        event: &NftEvent,
+        snapshot: &dyn Snapshot,
+        on_the_way: &OnTheWay,
+    ) -> Result<Vec<Asked>, Error> {
+        let mut open = Vec::new();
+        let mut collection_if_open = |collection: &Account| -> Result<(), Error> {
+            let asked = Asked::Collection(*collection);
+            if !on_the_way.has(&asked) && !is_settled(snapshot, *collection)? {
+                open.push(asked);
+            }
+            Ok(())
+        };
+        match event {
+            NftEvent::Instantiate { collection } => collection_if_open(collection)?,
+            NftEvent::Mint { collection, token_id, uri, object, .. } => {
+                collection_if_open(collection)?;
+                match (object, token_id, uri) {
+                    (Some(_), Some(_), Some(_)) => {}
+                    (Some(object), ..) => open.push(Asked::Object(*object)),
+                    // A token that is minted again may have another URI.
+                    (None, Some(token_id), None) => open.push(Asked::Uri(*collection, token_id.clone())),
+                    (None, ..) => {}
+                }
+            }
+            NftEvent::Transfer { token: TokenRef::Id { collection, token_id }, .. } => {
+                collection_if_open(collection)?;
+                let asked = Asked::Uri(*collection, token_id.clone());
+                let key = (Owner(*collection), Text(token_id.clone()));
+                if !on_the_way.has(&asked) && store::table::read::<Tokens>(snapshot, &key)?.is_none() {
+                    open.push(asked);
+                }
+            }
+            NftEvent::Transfer { token: TokenRef::Object(object), .. } if self.mid_chain => {
+                let asked = Asked::Object(*object);
+                if !on_the_way.has(&asked) && !is_known_object(snapshot, *object)? {
+                    open.push(asked);
+                }
+            }
+            // The rest is about what is known, or is nothing to us.
+            NftEvent::Create { .. }
+            | NftEvent::Transfer { .. }
+            | NftEvent::Burn { .. }
+            | NftEvent::SetUri { .. }
+            | NftEvent::ClassName { .. } => {}
+        }
+        Ok(open)
+    }
+
+    /// The collections that tokens were found to be of, if they are not known.
+    fn collections_of_objects(&self, answers: &Answers) -> Result<Vec<About>, Error> {
+        let snapshot = self.store.snapshot()?;
+        let mut questions = Vec::new();
+        let mut seen = HashSet::new();
+        for reply in answers.values() {
+            if let Reply::Token { collection, .. } = reply
+                && seen.insert(*collection)
+                && !answers.contains_key(&Asked::Collection(*collection))
+                && !is_settled(&*snapshot, *collection)?
+            {
+                let address = collection.as_bytes().to_vec();
+                questions.push(About::Collection(Subject { address, ..Subject::default() }));
+            }
+        }
+        Ok(questions)
+    }
+}
+
+/// What need not be asked about after an event.
+fn makes_known(event: &NftEvent) -> Vec<Asked> {
+    match event {
+        NftEvent::Create { collection, .. } => vec![Asked::Collection(*collection)],
+        NftEvent::Mint { collection, token_id, object, .. } => {
+            let uri = token_id.iter().map(|token_id| Asked::Uri(*collection, token_id.clone()));
+            uri.chain(object.map(Asked::Object)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Who owns each token that the events name by its id, when they are over; `None` if it is burnt.
+pub(crate) fn final_owners(nfts: &[NftAt]) -> HashMap<(Account, String), Option<Account>> {
+    let mut owners = HashMap::new();
+    for nft in nfts {
+        match &nft.event {
+            NftEvent::Mint { collection, token_id: Some(token_id), owner, .. } => {
+                owners.insert((*collection, token_id.clone()), *owner);
+            }
+            NftEvent::Transfer { token: TokenRef::Id { collection, token_id }, to } => {
+                owners.insert((*collection, token_id.clone()), Some(*to));
+            }
+            NftEvent::Burn { token: TokenRef::Id { collection, token_id } } => {
+                owners.insert((*collection, token_id.clone()), None);
+            }
+            _ => {}
+        }
+    }
+    owners
+}
+
+/// A collection as the subject of a question, with a token by which to tell whether it is one: of those that are left the
+/// first by id, so that it is the same whoever asks.
+pub(crate) fn subject(collection: Account, owners: &HashMap<(Account, String), Option<Account>>) -> Subject {
+    let left = owners.iter().filter(|((of, _), _)| *of == collection);
+    let left = left.filter_map(|((_, id), owner)| owner.map(|owner| (id, owner)));
+    let address = collection.as_bytes().to_vec();
+    match left.min_by(|(a, _), (b, _)| a.cmp(b)) {
+        Some((id, owner)) => Subject { address, token_id: id.clone(), owner: owner.as_bytes().to_vec() },
+        None => Subject { address, ..Subject::default() },
+    }
+}
+
+/// Whether it is known that there is a collection, or that there is none.
+fn is_settled(snapshot: &dyn Snapshot, collection: Account) -> Result<bool, Error> {
+    let owner = Owner(collection);
+    Ok(store::table::read::<Collections>(snapshot, &owner)?.is_some()
+        || store::table::read::<Refused>(snapshot, &owner)?.is_some())
+}
+
+fn is_known_object(snapshot: &dyn Snapshot, object: Account) -> Result<bool, Error> {
+    let owner = Owner(object);
+    Ok(store::table::read::<ObjectTokens>(snapshot, &owner)?.is_some()
+        || store::table::read::<Refused>(snapshot, &owner)?.is_some())
+}

@@ -1,0 +1,216 @@
+//! The rich list's lane: who holds how much of each ERC-20 of an EVM chain.
+//!
+//! ```text
+//! baseline ──▶ block by block: transfers ──▶ ledger ──▶ balances     and now and then: reconcile
+//! asks for     handed over by the block      adds up,                samples, and heals a token
+//! all at once  lane, or asked for again      asks if it cannot       that drifts
+//! ```
+//!
+//! What must hold: the balances are those of the lane's height; a balance is added up only from one that was known, and
+//! asked for where none was; the lane is never ahead of the block lane; all changes of a block are one commit with the
+//! lane's height. It runs on a thread of its own and waits for the node as long as it takes.
+
+mod baseline;
+pub(crate) mod handover;
+mod ledger;
+mod reconcile;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chain::U256;
+use chain::erc20::Erc20Event;
+use node::retry::{self, Backoff};
+use node::{Kind, Node};
+use schema::meta::{self, RichLane};
+use schema::rich::Address;
+use store::{Counts, Durability, Store, Txn};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use self::handover::Handover;
+use self::reconcile::Reconciler;
+use crate::Error;
+use crate::lane::Mark;
+use crate::source::insist;
+
+/// Rows of one commit, in bytes.
+const MAX_BATCH_BYTES: usize = 4 << 20;
+
+/// Balances that are asked for at once.
+const AT_ONCE: usize = 16;
+
+/// The lane, to be run.
+pub(crate) struct RichList {
+    pub(crate) node: Arc<Node>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) prefix: String,
+    /// The index's first height.
+    pub(crate) start_height: u64,
+    pub(crate) handover: Arc<Handover>,
+    pub(crate) blocks: watch::Receiver<Mark>,
+    pub(crate) mark: watch::Sender<Mark>,
+    /// Pause between two samples; none of them if absent.
+    pub(crate) reconcile_every: Option<Duration>,
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// Why the lane's thread goes on or ends.
+enum Next {
+    /// There are heights up to this one.
+    Heights(u64),
+    /// It is time for a sample.
+    Sample,
+    Stop,
+}
+
+impl RichList {
+    /// Runs until it is told to stop (`Ok`) or cannot go on.
+    pub(crate) async fn run(self) -> Result<(), Error> {
+        let runtime = Handle::current();
+        let work = tokio::task::spawn_blocking(move || Worker { list: self, runtime }.run());
+        work.await.map_err(|error| Error::Crashed { lane: "rich_list", reason: error.to_string() })?
+    }
+}
+
+/// The lane on its thread.
+struct Worker {
+    list: RichList,
+    runtime: Handle,
+}
+
+impl Worker {
+    fn run(mut self) -> Result<(), Error> {
+        let Some(mut lane) = self.baseline()? else { return Ok(()) };
+        self.publish(&lane);
+        let mut reconciler = Reconciler::default();
+        let mut sampled = Instant::now();
+        loop {
+            match self.next(&lane, sampled) {
+                Next::Stop => return Ok(()),
+                Next::Heights(last) => {
+                    if self.heights(&mut lane, last)?.is_none() {
+                        return Ok(());
+                    }
+                    self.publish(&lane);
+                }
+                Next::Sample => {
+                    if self.sample(&mut reconciler, &lane)?.is_none() {
+                        return Ok(());
+                    }
+                    sampled = Instant::now();
+                }
+            }
+        }
+    }
+
+    fn publish(&self, lane: &RichLane) {
+        self.list.mark.send_replace(Mark { height: lane.height, records: 0 });
+    }
+
+    /// Waits for something to do.
+    fn next(&mut self, lane: &RichLane, sampled: Instant) -> Next {
+        let RichList { blocks, stop, reconcile_every, .. } = &mut self.list;
+        let due = reconcile_every.map(|every| sampled + every);
+        self.runtime.block_on(async {
+            let sample = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => Next::Stop,
+                mark = blocks.wait_for(|mark| mark.height > lane.height) => {
+                    mark.map_or(Next::Stop, |mark| Next::Heights(mark.height))
+                }
+                () = sample => Next::Sample,
+            }
+        })
+    }
+
+    /// Applies the heights up to `last`, or some of them; `None` if it is to stop.
+    fn heights(&self, lane: &mut RichLane, last: u64) -> Result<Option<()>, Error> {
+        let snapshot = self.list.store.snapshot()?;
+        let mut counts = Counts::new(1);
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        for height in lane.height + 1..=last {
+            let Some(events) = self.events(height)? else { return Ok(None) };
+            if ledger::apply(self, height, &events, &mut txn)?.is_none() {
+                return Ok(None);
+            }
+            lane.height = height;
+            if txn.bytes() >= MAX_BATCH_BYTES {
+                break;
+            }
+        }
+        meta::put(&mut txn, lane);
+        let (batch, _pending) = txn.finish();
+        drop(snapshot);
+        let synced = if lane.height == last { Durability::Synced } else { Durability::Buffered };
+        self.list.store.commit(batch, synced)?;
+        tracing::debug!(lane = "rich_list", height = lane.height, "committed");
+        Ok(Some(()))
+    }
+
+    /// What happened to balances at `height`.
+    fn events(&self, height: u64) -> Result<Option<Vec<Erc20Event>>, Error> {
+        if let Some(events) = self.list.handover.take(height) {
+            return Ok(Some(events));
+        }
+        let comet = &self.list.node.comet;
+        let Some(answer) = self.wait_for(insist(height, "block results", || comet.block_results(height)))
+        else {
+            return Ok(None);
+        };
+        let answer = answer?;
+        let results = chain::comet::parse_results(&answer)
+            .map_err(|error| Error::BadResults { height, reason: error.to_string() })?;
+        Ok(Some(chain::erc20::events(&results)))
+    }
+
+    /// The result of `work`, or `None` if it is to stop.
+    fn wait_for<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut stop = self.list.stop.clone();
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => None,
+                result = work => Some(result),
+            }
+        })
+    }
+
+    /// What the contract says that `account` holds at `height`, asked until there is an answer.
+    async fn balance(&self, contract: &Address, account: &Address, height: u64) -> Result<Told, Error> {
+        let Some(evm) = &self.list.node.evm else { return Ok(Told::Nothing) };
+        let data = chain::abi::balance_of(*account);
+        let at = async |height: Option<u64>| {
+            retry::until(Backoff::default(), "balance", || evm.call(*contract, &data, height)).await
+        };
+        let (answer, latest) = match at(Some(height)).await {
+            Err(node::Error::Pruned { .. }) => (at(None).await, true),
+            answer => (answer, false),
+        };
+        match answer {
+            Ok(answer) => Ok(chain::abi::read_uint(&answer).map_or(Told::Nothing, |amount| {
+                if latest { Told::Latest(amount) } else { Told::Exactly(amount) }
+            })),
+            Err(error) if error.kind() == Kind::Permanent => Ok(Told::Nothing),
+            Err(error) => Err(Error::node(height, "balance", error)),
+        }
+    }
+}
+
+/// What a contract says about a balance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// It is this, at the height asked for.
+    Exactly(U256),
+    /// It is this now: the node has forgotten the height.
+    Latest(U256),
+    /// It does not say.
+    Nothing,
+}

@@ -1,0 +1,160 @@
+//! What everybody holds when the rich list begins: every account's balances in the chain's bank.
+//!
+//! Taken page by page, each page one commit, so that an interrupted baseline goes on where it was.
+
+use chain::{Account, U256};
+use futures_util::StreamExt as _;
+use node::Rest;
+use node::retry::{self, Backoff};
+use schema::meta::{self, RichLane};
+use schema::rich::{self, Address, Before, Denoms, Erc20};
+use store::key::Text;
+use store::{Counts, Durability, Txn};
+
+use super::{AT_ONCE, Worker, ledger};
+use crate::Error;
+
+/// The key of the page after the last one.
+const DONE: &str = "";
+/// The key of the first page: no page's key of the node is this.
+const FIRST: &str = "first";
+
+impl Worker {
+    /// The lane as its baseline leaves it; `None` if it is to stop.
+    pub(super) fn baseline(&mut self) -> Result<Option<RichLane>, Error> {
+        let stored = meta::read::<RichLane>(&*self.list.store.snapshot()?)?;
+        if let Some(lane) = stored.clone().filter(|lane| lane.next_accounts == DONE) {
+            return Ok(Some(lane));
+        }
+        let begun = RichLane { height: 0, baseline: self.list.start_height, next_accounts: FIRST.to_owned() };
+        let mut lane = stored.unwrap_or(begun);
+        loop {
+            let mut blocks = self.list.blocks.clone();
+            let (baseline, reached) = (lane.baseline, blocks.wait_for(|mark| mark.height >= lane.baseline));
+            let Some(Ok(_)) = self.wait_for(reached).map(|mark| mark.map(|_| ())) else { return Ok(None) };
+            let Some(page) = self.page(&lane) else { return Ok(None) };
+            match page {
+                Ok(page) => self.commit(&mut lane, page)?,
+                Err(Error::Node { source, .. }) if matches!(*source, node::Error::Pruned { .. }) => {
+                    let latest = self.list.blocks.borrow().height;
+                    if latest <= baseline {
+                        return Err(Error::Setup(
+                            "the node has no state even of its last height: the rich list has nothing to begin with",
+                        ));
+                    }
+                    tracing::warn!(
+                        baseline,
+                        latest,
+                        "the node has forgotten the state of the baseline: it is taken later"
+                    );
+                    rich::clear(&*self.list.store)?;
+                    lane = RichLane { height: 0, baseline: latest, next_accounts: FIRST.to_owned() };
+                }
+                Err(error) => return Err(error),
+            }
+            if lane.next_accounts == DONE {
+                tracing::info!(height = lane.height, "the rich list has its baseline");
+                return Ok(Some(lane));
+            }
+        }
+    }
+
+    /// The next page of accounts with what they hold, and the key of the page after it.
+    fn page(&self, lane: &RichLane) -> Option<Result<Page, Error>> {
+        let Some(rest) = &self.list.node.rest else {
+            return Some(Err(Error::Setup("the rich list needs a REST address (`node.rest`) to begin with")));
+        };
+        let key = Some(lane.next_accounts.as_str()).filter(|key| *key != FIRST);
+        self.wait_for(self.ask_page(rest, lane.baseline, key))
+    }
+
+    async fn ask_page(&self, rest: &Rest, height: u64, key: Option<&str>) -> Result<Page, Error> {
+        let node_error = |what| move |error| Error::node(height, what, error);
+        let accounts = retry::until(Backoff::default(), "accounts", || rest.accounts(Some(height), key));
+        let accounts = accounts.await.map_err(node_error("accounts"))?;
+        let asked = futures_util::stream::iter(&accounts.addresses).map(|address| async move {
+            let held =
+                retry::until(Backoff::default(), "balances", || rest.balances(address, Some(height))).await;
+            Ok::<_, Error>((address, held.map_err(node_error("balances"))?))
+        });
+        let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
+        let mut page = Page { next: accounts.next.unwrap_or_else(|| DONE.to_owned()), ..Page::default() };
+        for answer in answers {
+            let (address, balances) = answer?;
+            // Longer addresses hold what they hold under a short one, which is an account too (indexing.md §10.2).
+            let account = Account::from_bech32(address, &self.list.prefix);
+            let account = account.and_then(|account| Address::try_from(account.as_bytes()).ok());
+            for (denom, amount) in balances {
+                let amount = U256::from_str_radix(&amount, 10);
+                if let (Some(account), Ok(amount)) = (account, amount) {
+                    page.held.push((denom, account, amount));
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    fn commit(&self, lane: &mut RichLane, page: Page) -> Result<(), Error> {
+        let snapshot = self.list.store.snapshot()?;
+        let mut counts = Counts::new(1);
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        // Nothing goes back behind the baseline.
+        let mut before = Before::default();
+        for (denom, account, amount) in page.held {
+            let Some(contract) = self.contract(&denom, &mut before, &mut txn)? else { continue };
+            ledger::put_balance(&contract, &account, amount, true, &mut before, &mut txn)?;
+        }
+        lane.next_accounts = page.next;
+        if lane.next_accounts == DONE {
+            lane.height = lane.baseline;
+        }
+        meta::put(&mut txn, lane);
+        let (batch, _pending) = txn.finish();
+        drop(snapshot);
+        Ok(self.list.store.commit(batch, Durability::Synced)?)
+    }
+
+    /// The contract of a bank denom, asked for once; `None` if it has none, or the lane is to stop.
+    fn contract(
+        &self,
+        denom: &str,
+        before: &mut Before,
+        txn: &mut Txn<'_>,
+    ) -> Result<Option<Address>, Error> {
+        if let Some(contract) = txn.get::<Denoms>(&Text(denom.to_owned()))? {
+            return Ok(Address::try_from(contract).ok());
+        }
+        let contract = match evm_denom(denom) {
+            Some(contract) => Some(contract),
+            None => self.ask_contract(denom)?,
+        };
+        if let Some(contract) = contract {
+            ledger::put_token(&contract, &Erc20 { complete: true, ..Erc20::default() }, before, txn)?;
+            ledger::know_denom(denom, &contract, before, txn)?;
+        }
+        Ok(contract)
+    }
+
+    fn ask_contract(&self, denom: &str) -> Result<Option<Address>, Error> {
+        let Some(rest) = &self.list.node.rest else { return Ok(None) };
+        let ask = retry::until(Backoff::default(), "contract of a denom", || rest.erc20_of_denom(denom));
+        match self.wait_for(ask) {
+            Some(Ok(contract)) => Ok(contract),
+            Some(Err(error)) => Err(Error::node(0, "contract of a denom", error)),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What some accounts hold.
+#[derive(Default)]
+struct Page {
+    held: Vec<(String, Address, U256)>,
+    next: String,
+}
+
+/// The contract in `evm/<40 hex digits>`.
+fn evm_denom(denom: &str) -> Option<Address> {
+    let digits = denom.strip_prefix("evm/").filter(|digits| digits.len() == 40)?;
+    Address::try_from(Account::from_hex_literal(&format!("0x{digits}"))?.as_bytes()).ok()
+}

@@ -1,0 +1,79 @@
+//! What the block lane has derived anyway, kept for the rich list until it gets there.
+//!
+//! A convenience with a bound: what is not here is asked of the node again.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use chain::erc20::Erc20Event;
+
+/// Events that are kept at most: some 100 bytes each.
+const MAX_EVENTS: usize = 1 << 17;
+
+/// Events by height.
+#[derive(Debug, Default)]
+pub(crate) struct Handover(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    heights: BTreeMap<u64, Vec<Erc20Event>>,
+    events: usize,
+}
+
+impl Handover {
+    /// Keeps the events of `height`, if there is room.
+    pub(crate) fn keep(&self, height: u64, events: Vec<Erc20Event>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.forget(height);
+        // An empty height takes room too.
+        let size = events.len() + 1;
+        if kept.events + size <= MAX_EVENTS {
+            kept.events += size;
+            kept.heights.insert(height, events);
+        }
+    }
+
+    /// The events of `height`, if they were kept; what is below it is forgotten.
+    pub(crate) fn take(&self, height: u64) -> Option<Vec<Erc20Event>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(below) = kept.heights.keys().next().copied().filter(|below| *below < height) {
+            kept.forget(below);
+        }
+        kept.forget(height)
+    }
+}
+
+impl Kept {
+    fn forget(&mut self, height: u64) -> Option<Vec<Erc20Event>> {
+        let events = self.heights.remove(&height)?;
+        self.events -= events.len() + 1;
+        Some(events)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_given_once_and_what_is_below_is_forgotten() {
+        let event = Erc20Event::Contract { contract: [1; 20] };
+        let handover = Handover::default();
+        for height in 1..=3 {
+            handover.keep(height, vec![event.clone()]);
+        }
+        assert_eq!(handover.take(2), Some(vec![event.clone()]));
+        assert_eq!((handover.take(1), handover.take(2)), (None, None));
+        assert_eq!(handover.take(3), Some(vec![event]));
+        assert_eq!(handover.0.lock().unwrap_or_else(PoisonError::into_inner).events, 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_kept() {
+        let handover = Handover::default();
+        let many = vec![Erc20Event::Contract { contract: [1; 20] }; MAX_EVENTS - 10];
+        handover.keep(1, many);
+        handover.keep(2, vec![Erc20Event::Contract { contract: [1; 20] }; 20]);
+        assert!(handover.take(2).is_none());
+    }
+}
