@@ -52,6 +52,12 @@ impl Case {
             Some("it knows only the first signer")
         } else if target.contains("swagger") {
             Some("a document of its own")
+        } else if target.contains("/nft/") && target.split('?').next().is_some_and(|path| path.contains('%'))
+        {
+            // The client kit asks for the name and the token that are meant.
+            Some("it takes a path parameter as it is encoded")
+        } else if target.contains("richlist") && self.body["holders"].as_array().is_some_and(Vec::is_empty) {
+            Some("an empty list where there is no rich list: ours is 404")
         } else {
             None
         }
@@ -68,7 +74,9 @@ impl Case {
             return (!error).then(|| format!("not an error body: {ours}"));
         }
         let (mut theirs, mut ours) = (self.body.clone(), ours);
-        if theirs["pagination"]["total"] == "-1" {
+        // It estimates some totals or says -1, and counts holders of nothing.
+        let total = &theirs["pagination"]["total"];
+        if total == "-1" || (total.is_string() && self.target.contains("richlist")) {
             theirs["pagination"]["total"].clone_from(&ours["pagination"]["total"]);
         }
         normalise(&mut theirs);
@@ -77,7 +85,8 @@ impl Case {
     }
 }
 
-/// Members that belong to a build or to a form of cursor, and the `@type` that is ours.
+/// Members that belong to a build or to a form of cursor, the `@type` that is ours, holders of nothing, and the order of
+/// those who hold the same.
 fn normalise(value: &mut Value) {
     const OTHERS: [&str; 6] =
         ["version", "commit_hash", "evm_ret_cleanup_height", "rich_list_height", "next_key", "previous_key"];
@@ -89,6 +98,10 @@ fn normalise(value: &mut Value) {
             });
             if let Some(average) = members.get("avg_block_time").and_then(Value::as_f64) {
                 members.insert("avg_block_time".to_owned(), format!("{average:.9}").into());
+            }
+            if let Some(Value::Array(holders)) = members.get_mut("holders") {
+                holders.retain(|holder| holder["amount"] != "0");
+                holders.sort_by_key(|holder| (holder["amount"].to_string(), holder["account"].to_string()));
             }
             members.values_mut().for_each(normalise);
         }
