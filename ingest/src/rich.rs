@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use chain::U256;
 use chain::erc20::Erc20Event;
+use futures_util::StreamExt as _;
 use node::retry::{self, Backoff};
 use node::{Kind, Node};
 use schema::meta::{self, RichLane};
@@ -31,6 +32,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::handover::Handover;
+use self::ledger::ToAsk;
 use self::reconcile::Reconciler;
 use crate::Error;
 use crate::lane::Mark;
@@ -139,7 +141,8 @@ impl Worker {
         let mut txn = Txn::new(&*snapshot, &mut counts);
         for height in lane.height + 1..=last {
             let Some(events) = self.events(height)? else { return Ok(None) };
-            if ledger::apply(self, height, &events, &mut txn)?.is_none() {
+            let ask = |balances: &[ToAsk]| self.ask(balances, height);
+            if ledger::apply(height, &events, &mut txn, ask)?.is_none() {
                 return Ok(None);
             }
             lane.height = height;
@@ -154,6 +157,17 @@ impl Worker {
         self.list.store.commit(batch, synced)?;
         tracing::debug!(lane = "rich_list", height = lane.height, "committed");
         Ok(Some(()))
+    }
+
+    /// What the contracts say about `balances` at `height`, in the same order; `None` if the lane is to stop.
+    fn ask(&self, balances: &[ToAsk], height: u64) -> Result<Option<Vec<Told>>, Error> {
+        if balances.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let asked = futures_util::stream::iter(balances)
+            .map(|ToAsk { contract, account, .. }| self.balance(contract, account, height));
+        let told = self.wait_for(asked.buffered(AT_ONCE).collect::<Vec<_>>());
+        told.map(|told| told.into_iter().collect()).transpose()
     }
 
     /// What happened to balances at `height`.

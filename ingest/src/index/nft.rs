@@ -5,6 +5,8 @@
 
 mod first_tx;
 mod step;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 

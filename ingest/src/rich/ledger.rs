@@ -1,15 +1,15 @@
 //! The transfers of one block → balances.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use chain::U256;
 use chain::erc20::Erc20Event;
-use futures_util::StreamExt as _;
 use schema::rich::{self, Address, Balances, Before, Denoms, DenomsFolded, Erc20, Erc20s, Newborns};
 use store::key::Text;
 use store::{Message, Txn};
 
-use super::{AT_ONCE, Told, Worker};
+use super::Told;
 use crate::Error;
 
 /// What went into and out of an account in a block; `None` if it is more than 256 bits can count, which no honest token
@@ -66,12 +66,22 @@ pub(super) fn flows(events: &[Erc20Event]) -> BTreeMap<(Address, Address), Flow>
     flows
 }
 
-/// Applies the events of `height`; `None` if the lane is to stop.
+/// A balance that cannot be added up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ToAsk {
+    pub(super) contract: Address,
+    pub(super) account: Address,
+    held: Option<U256>,
+    flow: Flow,
+}
+
+/// Applies the events of `height`. `ask` says what the contracts say at that height, for each that is given, in the same
+/// order; if it says nothing the lane is to stop, and so does this.
 pub(super) fn apply(
-    worker: &Worker,
     height: u64,
     events: &[Erc20Event],
     txn: &mut Txn<'_>,
+    ask: impl FnOnce(&[ToAsk]) -> Result<Option<Vec<Told>>, Error>,
 ) -> Result<Option<()>, Error> {
     let mut before = Before::default();
     for event in events {
@@ -80,11 +90,12 @@ pub(super) fn apply(
     let mut tokens: BTreeMap<Address, Erc20> = BTreeMap::new();
     let (mut settled, mut to_ask) = (Vec::new(), Vec::new());
     for ((contract, account), flow) in flows(events) {
-        let token = match tokens.get_mut(&contract) {
-            Some(token) => token,
-            None => tokens
-                .entry(contract)
-                .or_insert(txn.get::<Erc20s>(&contract)?.map_or_else(Erc20::default, |Message(token)| token)),
+        let token = match tokens.entry(contract) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unread) => {
+                let stored = txn.get::<Erc20s>(&contract)?;
+                unread.insert(stored.map_or_else(Erc20::default, |Message(token)| token))
+            }
         };
         let held = rich::balance(txn, &contract, &account)?.map(U256::from_be_bytes);
         match balance(token, held, flow) {
@@ -93,30 +104,25 @@ pub(super) fn apply(
                 if held.is_some() || token.complete {
                     drifts(token, &contract, height, "more went out of an account than it held");
                 }
-                to_ask.push((contract, account, held, flow));
+                to_ask.push(ToAsk { contract, account, held, flow });
             }
         }
     }
-    let asked = futures_util::stream::iter(to_ask).map(|(contract, account, held, flow)| async move {
-        let told = worker.balance(&contract, &account, height).await?;
-        Ok::<_, Error>((contract, account, held, flow, told))
-    });
-    let Some(answers) = worker.wait_for(asked.buffered(AT_ONCE).collect::<Vec<_>>()) else { return Ok(None) };
-    for answer in answers {
-        let (contract, account, held, flow, told) = answer?;
-        let token = tokens.entry(contract).or_default();
+    let Some(told) = ask(&to_ask)? else { return Ok(None) };
+    for (asked, told) in to_ask.into_iter().zip(told) {
+        let token = tokens.entry(asked.contract).or_default();
         let amount = match told {
             Told::Exactly(amount) => amount,
             Told::Latest(amount) => {
-                drifts(token, &contract, height, "the node has forgotten its balances of this height");
+                drifts(token, &asked.contract, height, "the node has forgotten its balances of this height");
                 amount
             }
             Told::Nothing => {
                 token.silent = true;
-                flow.at_least_nothing(held.unwrap_or_default())
+                asked.flow.at_least_nothing(asked.held.unwrap_or_default())
             }
         };
-        settled.push((contract, account, amount));
+        settled.push((asked.contract, asked.account, amount));
     }
     for (contract, token) in &tokens {
         put_token(contract, token, &mut before, txn)?;
@@ -228,52 +234,4 @@ pub(super) fn hex(address: &Address) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn transfer(from: u8, to: u8, amount: u64) -> Erc20Event {
-        Erc20Event::Transfer { contract: [9; 20], from: [from; 20], to: [to; 20], amount: U256::from(amount) }
-    }
-
-    fn after(events: &[Erc20Event], account: u8, before: u64) -> Option<U256> {
-        flows(events).get(&([9; 20], [account; 20])).copied().unwrap_or_default().after(U256::from(before))
-    }
-
-    #[test]
-    fn a_block_is_added_up_per_account_whatever_the_order() {
-        let events = [transfer(1, 2, 7), transfer(2, 1, 3), transfer(0, 1, 5), transfer(2, 0, 1)];
-        assert_eq!(after(&events, 1, 4), Some(U256::from(4 - 7 + 3 + 5)));
-        assert_eq!(after(&events, 2, 0), Some(U256::from(3)));
-        assert_eq!(flows(&events).len(), 2, "the zero address holds nothing");
-    }
-
-    #[test]
-    fn a_transfer_to_oneself_changes_nothing() {
-        assert_eq!(after(&[transfer(1, 1, 50)], 1, 8), Some(U256::from(8)));
-    }
-
-    #[test]
-    fn more_out_than_in_and_more_than_256_bits_cannot_be() {
-        assert_eq!(after(&[transfer(1, 2, 9)], 1, 8), None);
-        let mut flow = Flow::default();
-        flow.add(U256::MAX, true);
-        assert_eq!(flow.after(U256::from(1)), None);
-        flow.add(U256::from(1), true);
-        assert_eq!(flow.after(U256::ZERO), None);
-        assert_eq!(flow.at_least_nothing(U256::from(1)), U256::ZERO);
-    }
-
-    #[test]
-    fn a_balance_is_added_up_only_from_a_known_one() {
-        let flow = flows(&[transfer(0, 1, 5)])[&([9; 20], [1; 20])];
-        let (unknown, complete) = (Erc20::default(), Erc20 { complete: true, ..Erc20::default() });
-        let drifting = Erc20 { drifting: true, ..complete.clone() };
-        let silent = Erc20 { silent: true, ..Erc20::default() };
-        let ten = Some(U256::from(10));
-        assert_eq!(balance(&unknown, None, flow), None);
-        assert_eq!(balance(&unknown, ten, flow), Some(U256::from(15)));
-        assert_eq!(balance(&complete, None, flow), Some(U256::from(5)));
-        assert_eq!(balance(&drifting, ten, flow), None);
-        assert_eq!(balance(&silent, None, flow), Some(U256::from(5)));
-    }
-}
+mod tests;
