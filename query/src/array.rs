@@ -1,7 +1,7 @@
 //! Lists as arrays: a length, random access, and the place of a row; ascending always.
 //!
 //! An endpoint says *which* array it shows; how a page is cut out of it is written once ([`crate::page`]). Here are the
-//! arrays of sequences; those of sets that change are in [`set`], and both are made the rows of a wider list in [`wider`].
+//! arrays of sequences; [`set`] has those of sets that change, and [`wider`] shows a part of a list as rows of the whole.
 
 pub mod set;
 pub mod wider;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use chain::Account;
 use chain::nft::normalized_name;
 use memchr::memmem::Finder;
 use schema::keys::Owner;
@@ -25,8 +26,8 @@ const MAX_CHANGES: u64 = 10_000;
 pub(crate) struct Names {
     /// By the bytes of the item.
     named: BTreeMap<Vec<u8>, Named>,
-    /// What the names are of: number of the last change, or that there was none. `None` if they are not whole.
-    known: Option<Option<u64>>,
+    /// How many changes they have seen; `None` if they are not whole.
+    known: Option<u64>,
 }
 
 struct Named {
@@ -46,18 +47,17 @@ impl Names {
 
     /// Makes the names those of `snapshot`, which must not be older than the one they are of.
     fn update(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
-        let last = last_change(snapshot)?;
+        let count = change_count(snapshot)?;
         // If this is interrupted, the next one reads everything.
         let changes = match self.known.take() {
-            Some(known) if known == last => Some(Vec::new()),
-            Some(known) => changes(snapshot, known, last)?,
+            Some(known) => changes(snapshot, known, count)?,
             None => None,
         };
         match changes {
             Some(changes) => self.reread(snapshot, &changes)?,
             None => self.read_all(snapshot)?,
         }
-        self.known = Some(last);
+        self.known = Some(count);
         Ok(())
     }
 
@@ -87,28 +87,23 @@ impl Names {
     }
 }
 
-fn last_change(snapshot: &dyn Snapshot) -> Result<Option<u64>, Error> {
+/// How many changes there were: they are numbered from 0.
+fn change_count(snapshot: &dyn Snapshot) -> Result<u64, Error> {
     let last = store::table::rows::<NameChanges>(snapshot, &All, Order::Desc, 1)?;
-    Ok(last.first().map(|(number, _)| *number))
+    Ok(last.first().map_or(0, |(number, _)| number.saturating_add(1)))
 }
 
-/// The collections of the changes after `known` up to `last`; `None` if all names are to be read again.
-fn changes(
-    snapshot: &dyn Snapshot,
-    known: Option<u64>,
-    last: Option<u64>,
-) -> Result<Option<Vec<Owner>>, Error> {
-    let next = known.map_or(0, |known| known.saturating_add(1));
-    let count = last.map_or(0, |last| last.saturating_add(1)).checked_sub(next);
-    let Some(count) = count.filter(|count| *count <= MAX_CHANGES) else { return Ok(None) };
-    let limit = usize::try_from(count).unwrap_or(usize::MAX);
-    let start = next.to_bytes();
-    let rows = snapshot.scan(NameChanges::SPEC, Bounds { start: &start, end: None }, Order::Asc, limit)?;
-    if rows.len() != limit {
+/// The collections of the changes from number `known` on; `None` if all names are to be read again.
+fn changes(snapshot: &dyn Snapshot, known: u64, count: u64) -> Result<Option<Vec<Owner>>, Error> {
+    let new = count.checked_sub(known).filter(|new| *new <= MAX_CHANGES);
+    let Some(new) = new.map(|new| usize::try_from(new).unwrap_or(usize::MAX)) else { return Ok(None) };
+    let start = known.to_bytes();
+    let rows = snapshot.scan(NameChanges::SPEC, Bounds { start: &start, end: None }, Order::Asc, new)?;
+    if rows.len() != new {
         return Ok(None);
     }
     // A row without an address, which is none, says that everything changed.
-    Ok(rows.iter().map(|(_, address)| chain::Account::from_bytes(address).map(Owner)).collect())
+    Ok(rows.iter().map(|(_, address)| Account::from_bytes(address).map(Owner)).collect())
 }
 
 impl Indexer {
@@ -116,7 +111,7 @@ impl Indexer {
     pub(crate) fn view_with_names(&self) -> Result<(View<'_>, RwLockReadGuard<'_, Names>), Refusal> {
         let names = read(&self.names);
         let view = self.view()?;
-        if names.known == Some(last_change(view.snapshot()).map_err(Refusal::internal)?) {
+        if names.known == Some(change_count(view.snapshot()).map_err(Refusal::internal)?) {
             return Ok((view, names));
         }
         drop((names, view));

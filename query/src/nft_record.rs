@@ -7,7 +7,7 @@ use schema::keys::Owner;
 use schema::nft::{Collection, Collections, Token, Tokens};
 use serde::Serialize;
 use store::key::Text;
-use store::{Key as _, Message, Snapshot, Table as _, TableSpec, ranked};
+use store::{Key, Message, Snapshot, Table as _, TableSpec, ranked};
 use web::refusal::Refusal;
 
 use crate::indexer::Indexer;
@@ -68,7 +68,7 @@ pub(crate) fn collections(
 ) -> Result<(), Refusal> {
     let rows = store::table::read_many::<Collections>(snapshot, addresses).map_err(Refusal::internal)?;
     for (i, (address, row)) in addresses.iter().zip(rows).enumerate() {
-        let Message(row) = row.ok_or_else(|| missing(Collections::SPEC, &address.to_bytes()))?;
+        let Message(row) = row.ok_or_else(|| missing(Collections::SPEC, address))?;
         comma(out, i);
         collection(out, indexer, snapshot, *address, &row)?;
     }
@@ -110,9 +110,8 @@ pub(crate) fn tokens<R: TokenRow>(
     let tokens = store::table::read_many::<Tokens>(snapshot, &keys).map_err(Refusal::internal)?;
     let collections = collections_of(snapshot, &keys)?;
     for (i, (key, token)) in keys.iter().zip(tokens).enumerate() {
-        let Message(token) = token.ok_or_else(|| missing(Tokens::SPEC, &key.to_bytes()))?;
-        let collection =
-            collections.get(&key.0).ok_or_else(|| missing(Collections::SPEC, &key.0.to_bytes()))?;
+        let Message(token) = token.ok_or_else(|| missing(Tokens::SPEC, key))?;
+        let collection = collections.get(&key.0).ok_or_else(|| missing(Collections::SPEC, &key.0))?;
         comma(out, i);
         json(out, &token_record(indexer, key, &token, collection)?)?;
     }
@@ -198,9 +197,8 @@ fn json(out: &mut Vec<u8>, record: &impl Serialize) -> Result<(), Refusal> {
     serde_json::to_writer(out, record).map_err(Refusal::internal)
 }
 
-fn missing(table: &TableSpec, key: &[u8]) -> Refusal {
-    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-    Refusal::internal(format!("table `{}`: the row {key} that a list names is missing", table.name))
+fn missing(table: &'static TableSpec, key: &impl Key) -> Refusal {
+    Refusal::internal(store::table::corrupt(table, &key.to_bytes(), "the row that a list names is missing"))
 }
 
 #[cfg(test)]

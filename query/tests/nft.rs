@@ -26,6 +26,15 @@ fn nfts(blocks: &[Vec<Op>]) -> Nfts {
     nfts
 }
 
+/// All collections, then few ids in many of them, in few blocks and mostly of one account.
+fn crowded() -> impl Strategy<Value = Vec<Vec<Op>>> {
+    let owner = prop_oneof![5 => Just(0_u8), 1 => Just(1)];
+    let mint = (0..NAMES.len(), 0_usize..3, owner).prop_map(|(c, id, owner)| Op::Mint(c, id, owner));
+    let all = (0..NAMES.len()).map(Op::Collect).collect::<Vec<_>>();
+    prop::collection::vec(prop::collection::vec(mint, 4..12), 1..4)
+        .prop_map(move |mints| std::iter::once(all.clone()).chain(mints).collect())
+}
+
 /// Searches with the normalized form of each.
 const SEARCHES: [(&str, &str); 8] = [
     ("alpha", "alpha"),
@@ -99,25 +108,19 @@ proptest! {
     }
 
     #[test]
-    fn a_cursor_of_tokens_is_good_with_any_filter(
-        blocks in ops(), reverse: bool, pick: Index, (n, by_height) in (0_u8..3, any::<bool>())
-    ) {
+    fn a_cursor_of_tokens_is_good_with_any_filter(blocks in crowded(), reverse: bool, by_height: bool) {
         let nfts = nfts(&blocks);
         let order = if by_height { "&order_by=height" } else { "" };
-        let lists = of_account(&nfts, n, by_height, order);
+        let lists = of_account(&nfts, 0, by_height, order);
         let whole = lists[0].ordered(reverse);
-        prop_assume!(!whole.is_empty());
-        for from in &lists {
-            let rows = from.ordered(reverse);
-            if rows.len() < 2 { continue; }
-            let limit = 1 + pick.index(rows.len() - 1);
-            let paging = format!("pagination.reverse={reverse}&pagination.limit={limit}");
-            let key = from.page(&nfts.made, &paging).next.unwrap();
-            let at = whole.iter().position(|row| *row == rows[limit - 1]).unwrap();
-            for to in &lists {
+        for from in lists.iter().filter(|list| list.rows.len() > 1) {
+            let page = from.page(&nfts.made, &format!("pagination.reverse={reverse}&pagination.limit=1"));
+            let (row, key) = (&page.rows[0], page.next.unwrap());
+            let at = whole.iter().position(|one| one == row).unwrap();
+            for to in lists.iter().filter(|list| !list.rows.is_empty()) {
                 let page = to.page(&nfts.made, &format!("pagination.reverse={reverse}&pagination.key={key}"));
-                let rest: Vec<Value> =
-                    to.ordered(reverse).into_iter().filter(|row| whole[at + 1..].contains(row)).collect();
+                let mut rest = to.ordered(reverse);
+                rest.retain(|row| whole[at + 1..].contains(row));
                 prop_assert_eq!(&page.rows, &rest, "{} then {}", from.target, to.target);
             }
         }

@@ -128,5 +128,6 @@ fn listed(snapshot: &dyn Snapshot, denom: &Text) -> Result<Option<Address>, Refu
 
 /// An address of 20 bytes.
 fn address(bytes: &[u8]) -> Option<Address> {
-    Address::try_from(bytes).map_or(None, Some)
+    let (address, rest) = bytes.split_first_chunk()?;
+    rest.is_empty().then_some(*address)
 }

@@ -16,15 +16,13 @@ pub struct Wider<'a, A: Array, W> {
     widen: Widen<'a, A::Row, W>,
 }
 
-/// A row, not necessarily of the array, than which all that is before it is before the given one too, and of what is not
-/// before it at most one.
 type Narrow<'a, W, R> = Box<dyn Fn(&W) -> R + 'a>;
-
-/// The rows of the wider list that these ones are, in the same order.
 type Widen<'a, R, W> = Box<dyn Fn(Vec<R>) -> Result<Vec<W>, Error> + 'a>;
 
 impl<'a, A: Array, W: Key> Wider<'a, A, W> {
-    /// See [`Narrow`] and [`Widen`].
+    /// `widen` makes rows of the array those of the wider list, in the same order. `narrow` says for a row of the wider
+    /// list, be it in the array or not, where to look for it: whatever the array has before that place comes before the
+    /// row, and of what it has from there on at most one row does.
     pub fn new(
         array: A,
         narrow: impl Fn(&W) -> A::Row + 'a,

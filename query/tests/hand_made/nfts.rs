@@ -48,7 +48,11 @@ pub(crate) fn collection(n: usize) -> Account {
 
 /// An id as a path or a query holds it.
 pub(crate) fn escaped(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+    text.bytes().flat_map(|byte| ['%', digit(byte / 16), digit(byte % 16)]).collect()
+}
+
+fn digit(value: u8) -> char {
+    char::from_digit(value.into(), 16).unwrap()
 }
 
 pub(crate) fn ops() -> impl Strategy<Value = Vec<Vec<Op>>> {
