@@ -16,9 +16,12 @@
 //! | [`payload`] | how a stored JSON record is compressed |
 //! | [`descriptors`] | the chain's protobuf descriptors |
 //!
+//! Beside the tables: [`digest`] tells databases apart, [`rollback`] takes blocks back, [`audit`] looks for damage.
+//!
 //! Sequences (`seq`) count records of one kind from 1 in chain order, so they are a function of the chain's content
 //! and the start height alone: two databases built apart give the same cursors.
 
+pub mod audit;
 pub mod block;
 pub mod descriptors;
 pub mod digest;

@@ -116,6 +116,9 @@ pub struct PendingRollback {
     /// The height that stays the last.
     #[prost(uint64, tag = "1")]
     pub to: u64,
+    /// Nothing that is stored is relied on: the database may be damaged.
+    #[prost(bool, tag = "2")]
+    pub damaged: bool,
 }
 
 impl Named for PendingRollback {

@@ -7,6 +7,11 @@
 //!
 //! It takes several commits. The first writes down that it has begun, and the last takes that mark away: a database
 //! with the mark is finished before anything else is done with it ([`finish_pending`]).
+//!
+//! A damaged database is taken back by [`take_back`]: it relies on the row of the last block that stays and on nothing
+//! else.
+
+mod damaged;
 
 use store::{Batch, Bounds, Counts, Durability, List, Message, Order, Snapshot, Store, Table, Txn};
 
@@ -54,7 +59,28 @@ pub fn rollback(store: &dyn Store, to: u64) -> Result<(), Impossible> {
         return Err(Impossible::OutOfRange { to, first, last });
     }
     commit(store, |txn| {
-        meta::put(txn, &PendingRollback { to });
+        meta::put(txn, &PendingRollback { to, damaged: false });
+        Ok(())
+    })?;
+    Ok(finish_pending(store)?)
+}
+
+/// Takes back `from` and every block above, also where lists have gaps, lengths are wrong or rows do not decode: every row
+/// is read. The block before `from` must be whole; there need not be one if `from` is the first height.
+pub fn take_back(store: &dyn Store, from: u64) -> Result<(), Impossible> {
+    let Identity { start_height: first, .. } = open::existing(store)?;
+    let snapshot = store.snapshot()?;
+    let last = meta::read::<BlockLane>(&*snapshot)?.map_or(0, |lane| lane.height);
+    let to = from.saturating_sub(1);
+    if from < first || to > last {
+        return Err(Impossible::OutOfRange { to, first, last });
+    }
+    if from > first {
+        block_lane_at(&*snapshot, to)?;
+    }
+    drop(snapshot);
+    commit(store, |txn| {
+        meta::put(txn, &PendingRollback { to, damaged: true });
         Ok(())
     })?;
     Ok(finish_pending(store)?)
@@ -62,8 +88,10 @@ pub fn rollback(store: &dyn Store, to: u64) -> Result<(), Impossible> {
 
 /// Finishes what was begun and interrupted, if there is anything. To be called before a lane starts.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
-    if let Some(PendingRollback { to }) = meta::read(&*store.snapshot()?)? {
-        finish(store, to)?;
+    match meta::read(&*store.snapshot()?)? {
+        Some(PendingRollback { to, damaged: true }) => damaged::finish(store, to)?,
+        Some(PendingRollback { to, damaged: false }) => finish(store, to)?,
+        None => {}
     }
     nft::rebuild::finish_pending(store)?;
     rich::finish_pending(store)

@@ -81,7 +81,7 @@ fn about_the_database(txn: &mut Txn<'_>) {
     let time = 1_700_000_000_123_456_789;
     meta::put(txn, &BlockLane { height: 300, txs: 7, evm_txs: 5, time, hash: (0..32).collect() });
     meta::put(txn, &CallLane { height: 299, calls: 12 });
-    meta::put(txn, &PendingRollback { to: 250 });
+    meta::put(txn, &PendingRollback { to: 250, damaged: false });
     txn.put::<Dictionary>(&258, &Message(DictionaryRow { kind: 1, bytes: vec![0xaa, 0xbb] }));
     txn.put::<Descriptors>(
         &[0xd5; 32],

@@ -9,10 +9,12 @@
 //! with the ordinal, and an owner without rows has no length. So a total is one read, an offset is
 //! arithmetic at any depth, and a page is a bounded range in both directions.
 
+mod audit;
 mod truncate;
 
 use std::ops::Range;
 
+pub use audit::{Fault, audit, mend};
 pub use truncate::truncate;
 
 use crate::{

@@ -1,0 +1,105 @@
+//! Whether a database is whole, as far as it can tell by itself: every row, every list, every order, against each other.
+//!
+//! | file | compares |
+//! |---|---|
+//! | `rows` | every row with the types of its table |
+//! | `lists`, `ranks` | lists and ranked sets with their lengths |
+//! | `blocks` | blocks with each other, with their transactions and with the lane |
+//! | `records` | records with the rows by hash |
+//! | `sets` | the tables of message-type sets with the records |
+//! | `calls` | call frames with their rows by height and hash |
+//! | `nfts` | the tables of NFTs with their log |
+//! | `rich` | holders and denoms with balances |
+//! | [`twin`] | two tables, row by row |
+//! | [`report`] | what was found, and how it is healed |
+//!
+//! What must hold: nothing is written but to the scratch store; a row that does not decode is a finding, not an error; a
+//! database that was never damaged gives no finding.
+
+mod blocks;
+mod calls;
+pub mod heal;
+pub mod heights;
+mod lists;
+mod nfts;
+mod ranks;
+mod records;
+pub mod report;
+mod rich;
+mod rows;
+mod sets;
+pub mod twin;
+
+use store::{Snapshot, Store, TableSpec};
+
+pub use self::heights::Heights;
+pub use self::report::{Finding, Plan, Remedy, Report};
+
+use crate::Error;
+use crate::meta::{self, BlockLane, CallLane, Identity, RichLane};
+use crate::open::Refusal;
+use crate::payload::Codec;
+
+/// What every check works with.
+pub struct Ground<'a> {
+    /// The database.
+    pub snapshot: &'a dyn Snapshot,
+    /// What it is of.
+    pub identity: Identity,
+    /// The block lane.
+    pub blocks: BlockLane,
+    /// The internal-transaction lane, if there is one.
+    pub calls: Option<CallLane>,
+    /// The rich list, if there is one.
+    pub rich: Option<RichLane>,
+    /// What its records are compressed with.
+    pub codec: Codec,
+    /// From sequences to heights.
+    pub heights: Heights,
+}
+
+impl<'a> Ground<'a> {
+    /// The ground of the database behind `snapshot`; an error if it does not say what it is.
+    pub fn new(snapshot: &'a dyn Snapshot) -> Result<Self, Error> {
+        let identity: Identity = meta::read(snapshot)?.ok_or(Refusal::Empty)?;
+        let blocks: BlockLane = meta::read(snapshot)?.unwrap_or_default();
+        let heights = Heights::read(snapshot, identity.start_height)?;
+        Ok(Self {
+            calls: meta::read(snapshot)?,
+            rich: meta::read(snapshot)?,
+            codec: Codec::load(snapshot)?,
+            snapshot,
+            identity,
+            blocks,
+            heights,
+        })
+    }
+
+    /// The last frame's sequence.
+    pub fn last_call(&self) -> u64 {
+        self.calls.as_ref().map_or(0, |lane| lane.calls)
+    }
+}
+
+/// Checks all that needs no node. `scratch` is empty and takes as much as the tables of NFTs.
+pub fn audit(ground: &Ground<'_>, scratch: &dyn Store, report: &mut Report) -> Result<(), Error> {
+    rows::check(ground, report)?;
+    blocks::check(ground, report)?;
+    lists::check(ground, report)?;
+    ranks::check(ground, report)?;
+    records::check(ground, report)?;
+    sets::check(ground, report)?;
+    calls::check(ground, report)?;
+    nfts::check(ground, scratch, report)?;
+    rich::check(ground, report)
+}
+
+/// A key as a reader knows it: a number where it is one, else hexadecimal.
+pub fn shown(key: &[u8]) -> String {
+    <[u8; 8]>::try_from(key).map_or_else(|_| hex::encode(key), |number| u64::from_be_bytes(number).to_string())
+}
+
+/// Whether two declarations are of one table.
+fn same(a: &TableSpec, b: &TableSpec) -> bool {
+    a.tag == b.tag
+}

@@ -1,0 +1,115 @@
+//! Taking blocks back from a database that may be damaged.
+//!
+//! What must hold: every row of what goes is gone, whatever lengths and orders say, and what stays is whole if it was; a
+//! row whose key does not decode goes. May be interrupted and called again.
+
+use std::collections::BTreeSet;
+
+use store::{Batch, Bounds, COUNT, Durability, Key as _, List, Message, Order, Store, Table, Value as _, prefix_end};
+
+use super::{BATCH_BYTES, block_lane_at, call_lane_at, commit};
+use crate::block::Blocks;
+use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
+use crate::internal_tx::{AccountCalls, Calls, CallsByHash, CallsByHeight};
+use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback, RichLane};
+use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets};
+use crate::nft::rebuild;
+use crate::nft::{NftLog, Questions, Refused, Waiting, question_height};
+use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use crate::{Error, open, rich};
+
+/// Takes back every block above `to`, which may be the height before the first.
+pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
+    let Identity { start_height, .. } = open::existing(store)?;
+    let (blocks, calls) = if to < start_height {
+        (BlockLane::default(), CallLane::default())
+    } else {
+        let snapshot = store.snapshot()?;
+        (block_lane_at(&*snapshot, to)?, call_lane_at(&*snapshot, to)?)
+    };
+
+    for spec in [AccountTxs::SPEC, AccountSetTxs::SPEC, SetTxs::SPEC] {
+        store::list::mend(store, spec, blocks.txs + 1)?;
+    }
+    store::list::mend(store, AccountEvmTxs::SPEC, blocks.evm_txs + 1)?;
+    store::list::mend(store, AccountCalls::SPEC, calls.calls + 1)?;
+
+    keep::<Txs>(store, |&seq, _| seq <= blocks.txs)?;
+    keep::<TxByHash>(store, |&(_, seq), _| seq <= blocks.txs)?;
+    keep::<EvmTxs>(store, |&seq, _| seq <= blocks.evm_txs)?;
+    keep::<EvmTxByHash>(store, |&(_, seq), _| seq <= blocks.evm_txs)?;
+    keep::<Calls>(store, |&seq, _| seq <= calls.calls)?;
+    keep::<CallsByHash>(store, |&(_, seq), _| seq <= calls.calls)?;
+    keep::<CallsByHeight>(store, |&height, _| height <= to)?;
+    keep::<NftLog>(store, |&height, _| height <= to)?;
+    keep::<Refused>(store, |_, value| u64::decode(value).is_some_and(|found_at| found_at <= to))?;
+    keep::<Questions>(store, |&number, _| question_height(number) <= to)?;
+    keep::<Waiting>(store, |&(_, height, _), _| height <= to)?;
+    forget_sets(store)?;
+    rebuild::rebuild(store)?;
+    take_rich_list_back(store, to)?;
+    keep::<Blocks>(store, |&height, _| height <= to)?;
+
+    commit(store, |txn| {
+        if to < start_height {
+            txn.delete::<Meta>(&meta::key::<BlockLane>());
+            txn.delete::<Meta>(&meta::key::<CallLane>());
+        } else {
+            meta::put(txn, &blocks);
+            if meta::read::<CallLane>(&*store.snapshot()?)?.is_some() {
+                meta::put(txn, &calls);
+            }
+        }
+        txn.delete::<Meta>(&meta::key::<PendingRollback>());
+        Ok(())
+    })
+}
+
+/// Takes the rich list back, or away where that does not work.
+fn take_rich_list_back(store: &dyn Store, to: u64) -> Result<(), Error> {
+    let known = meta::read::<RichLane>(&*store.snapshot()?);
+    match known.and_then(|_| rich::go_back(store, to)) {
+        Ok(_) => Ok(()),
+        Err(Error::Store(store::Error::Corrupt { .. }) | Error::Record { .. }) => rich::clear(store),
+        Err(error) => Err(error),
+    }
+}
+
+/// Deletes the rows of `T` that are not `wanted`, and those whose key does not decode.
+fn keep<T: Table>(store: &dyn Store, wanted: impl Fn(&T::Key, &[u8]) -> bool) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    let mut batch = Batch::default();
+    store::for_each_row(&*snapshot, T::SPEC, Bounds::all(), |key, value| -> Result<(), Error> {
+        if T::Key::from_bytes(key).is_none_or(|decoded| !wanted(&decoded, value)) {
+            batch.delete(T::SPEC, key.to_vec());
+            if batch.bytes() >= BATCH_BYTES {
+                store.commit(std::mem::take(&mut batch), Durability::Buffered)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(store.commit(batch, Durability::Buffered)?)
+}
+
+/// Forgets the message-type sets that no transaction has any more.
+fn forget_sets(store: &dyn Store) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    let (start, end) = ([SetTxs::SPEC.tag], prefix_end(&[SetTxs::SPEC.tag]));
+    let mut left: BTreeSet<u32> = BTreeSet::new();
+    let mut after = start.to_vec();
+    loop {
+        let bounds = Bounds { start: &after, end: end.as_deref() };
+        let counts = snapshot.scan(COUNT, bounds, Order::Asc, 1024)?;
+        let Some((last, _)) = counts.last() else { break };
+        after = [last, &[0][..]].concat();
+        left.extend(counts.iter().filter_map(|(key, _)| u32::from_bytes(key.get(1..)?)));
+    }
+    drop(snapshot);
+    keep::<MsgSets>(store, |set, value| {
+        left.contains(set) && Message::<crate::msg_set::MsgSet>::decode(value).is_some()
+    })?;
+    keep::<MsgSetByNames>(store, |_, value| {
+        u64::decode(value).and_then(|set| u32::try_from(set).ok()).is_some_and(|set| left.contains(&set))
+    })?;
+    keep::<MsgSetByType>(store, |(_, set), _| left.contains(set))
+}

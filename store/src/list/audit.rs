@@ -1,0 +1,228 @@
+//! Whether lists are arrays, and making arrays of them again: for a database whose rows may be damaged.
+//!
+//! What must hold: nothing is taken for granted, neither lengths nor the order of values; every row is read once, and
+//! memory is bounded.
+
+use crate::{
+    batch::Batch,
+    engine::{Bounds, Durability, Order, Snapshot, Store, TableSpec, for_each_row, prefix_end},
+    error::Error,
+    list::{COUNT, entry_key},
+    value::Value,
+};
+
+/// A row of a list, or of its lengths, that is not what it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The list, or [`COUNT`].
+    pub table: &'static TableSpec,
+    /// The key of the row.
+    pub key: Vec<u8>,
+    /// What is stored there, if anything.
+    pub found: Option<Vec<u8>>,
+    /// What must be there, in words.
+    pub expected: String,
+    /// The least value that may be missing in the list, or be wrong.
+    pub from: u64,
+    /// What the length is by the rows, where it is the length that differs; 0 is none.
+    pub rows: Option<u64>,
+}
+
+/// Compares the rows of the list `spec` with its lengths: ordinals without gaps, values that increase and are not above
+/// `last`, and the length of each owner. Each difference is given to `on_fault`.
+pub fn audit(
+    snapshot: &dyn Snapshot,
+    spec: &'static TableSpec,
+    last: u64,
+    mut on_fault: impl FnMut(Fault),
+) -> Result<(), Error> {
+    let mut current: Option<Owner> = None;
+    for_each_row(snapshot, spec, Bounds::all(), |key, value| {
+        let Some((owner, ordinal)) = split(key) else {
+            on_fault(Fault::row(spec, key, value, "an owner and an ordinal as its key", 1));
+            return Ok(());
+        };
+        if current.as_ref().is_none_or(|current| current.key != owner)
+            && let Some(done) = current.replace(Owner::new(owner))
+        {
+            done.check_length(snapshot, spec, &mut on_fault)?;
+        }
+        if let Some(current) = &mut current {
+            current.row(spec, (key, value), ordinal, last, &mut on_fault);
+        }
+        Ok::<(), Error>(())
+    })?;
+    if let Some(done) = current {
+        done.check_length(snapshot, spec, &mut on_fault)?;
+    }
+    let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
+    for_each_row(snapshot, COUNT, Bounds { start: &start, end: end.as_deref() }, |key, value| {
+        if !has_rows(snapshot, spec, &key[1..])? {
+            let stray = Fault::row(COUNT, key, value, "nothing: the list has no rows", 1);
+            on_fault(Fault { rows: Some(0), ..stray });
+        }
+        Ok(())
+    })
+}
+
+/// Makes arrays of the list `spec` again, of what is left of it below `cutoff`: whatever does not increase or does not
+/// decode goes, gaps are closed and lengths are counted. May be interrupted and called again. Nothing else may write the
+/// list meanwhile. The result is on the device.
+pub fn mend(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    let mut mender = Mender { store, spec, batch: Batch::new(), owner: Vec::new(), len: 0, last: 0 };
+    for_each_row(&*snapshot, spec, Bounds::all(), |key, value| mender.row(&*snapshot, key, value, cutoff))?;
+    mender.close(&*snapshot)?;
+    let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
+    mender.commit()?;
+    drop(snapshot);
+    let snapshot = store.snapshot()?;
+    for_each_row(&*snapshot, COUNT, Bounds { start: &start, end: end.as_deref() }, |key, _| {
+        if !has_rows(&*snapshot, spec, &key[1..])? {
+            mender.batch.delete(COUNT, key.to_vec());
+        }
+        mender.commit_if_large()
+    })?;
+    mender.commit()?;
+    store.sync()
+}
+
+/// Bytes of writes in one commit.
+const BATCH_BYTES: usize = 4 << 20;
+
+impl Fault {
+    fn row(table: &'static TableSpec, key: &[u8], value: &[u8], expected: &str, from: u64) -> Self {
+        let (key, found) = (key.to_vec(), Some(value.to_vec()));
+        Self { table, key, found, expected: expected.to_owned(), from, rows: None }
+    }
+}
+
+/// A list while its rows are read.
+struct Owner {
+    key: Vec<u8>,
+    /// The next ordinal.
+    next: u64,
+    /// The last two values, the later one first.
+    values: [u64; 2],
+}
+
+impl Owner {
+    fn new(key: &[u8]) -> Self {
+        Self { key: key.to_vec(), next: 0, values: [0, 0] }
+    }
+
+    fn row(
+        &mut self,
+        spec: &'static TableSpec,
+        (key, value): (&[u8], &[u8]),
+        ordinal: u64,
+        greatest: u64,
+        on_fault: &mut impl FnMut(Fault),
+    ) {
+        let [last, before_last] = self.values;
+        if ordinal != self.next {
+            let key = entry_key(&self.key, self.next);
+            let expected = format!("an entry: the next one has ordinal {ordinal}");
+            on_fault(Fault { table: spec, key, found: None, expected, from: last + 1, rows: None });
+        }
+        self.next = ordinal.saturating_add(1);
+        match u64::decode(value) {
+            None => on_fault(Fault::row(spec, key, value, "a number", last + 1)),
+            Some(number) if number > greatest => {
+                let expected = format!("at most {greatest}, the last of its lane");
+                on_fault(Fault::row(spec, key, value, &expected, last + 1));
+            }
+            Some(number) if number <= last => {
+                let expected = format!("more than {last}, the entry before");
+                on_fault(Fault::row(spec, key, value, &expected, number.min(before_last + 1)));
+            }
+            Some(number) => self.values = [number, last],
+        }
+    }
+
+    fn check_length(
+        self,
+        snapshot: &dyn Snapshot,
+        spec: &'static TableSpec,
+        on_fault: &mut impl FnMut(Fault),
+    ) -> Result<(), Error> {
+        let key = [&[spec.tag][..], &self.key].concat();
+        let found = snapshot.get(COUNT, &key)?;
+        let length = found.as_deref().and_then(u64::decode);
+        if length != Some(self.next) {
+            // Entries beyond the length may be too many; with fewer entries than it says, later ones are lost.
+            let beyond = length.unwrap_or(0).min(self.next);
+            let entry = snapshot.get(spec, &entry_key(&self.key, beyond))?;
+            let from = entry.as_deref().and_then(u64::decode).unwrap_or(self.values[0] + 1);
+            let (expected, rows) = (self.next.to_string(), Some(self.next));
+            on_fault(Fault { table: COUNT, key, found, expected, from, rows });
+        }
+        Ok(())
+    }
+}
+
+struct Mender<'a> {
+    store: &'a dyn Store,
+    spec: &'static TableSpec,
+    batch: Batch,
+    owner: Vec<u8>,
+    /// Entries of the owner that stay, so far.
+    len: u64,
+    last: u64,
+}
+
+impl Mender<'_> {
+    fn row(&mut self, snapshot: &dyn Snapshot, key: &[u8], value: &[u8], cutoff: u64) -> Result<(), Error> {
+        let Some((owner, ordinal)) = split(key) else {
+            self.batch.delete(self.spec, key.to_vec());
+            return self.commit_if_large();
+        };
+        if owner != self.owner {
+            self.close(snapshot)?;
+            self.owner = owner.to_vec();
+        }
+        match u64::decode(value).filter(|number| *number < cutoff && *number > self.last) {
+            None => self.batch.delete(self.spec, key.to_vec()),
+            Some(number) => {
+                if ordinal != self.len {
+                    self.batch.delete(self.spec, key.to_vec());
+                    self.batch.put(self.spec, entry_key(owner, self.len), value.to_vec());
+                }
+                self.len += 1;
+                self.last = number;
+            }
+        }
+        self.commit_if_large()
+    }
+
+    /// Writes the length of the owner in hand.
+    fn close(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
+        let key = [&[self.spec.tag][..], &self.owner].concat();
+        if self.len > 0 && snapshot.get(COUNT, &key)?.as_deref().and_then(u64::decode) != Some(self.len) {
+            let mut value = Vec::new();
+            self.len.encode(&mut value);
+            self.batch.put(COUNT, key, value);
+        }
+        (self.len, self.last) = (0, 0);
+        Ok(())
+    }
+
+    fn commit_if_large(&mut self) -> Result<(), Error> {
+        if self.batch.bytes() >= BATCH_BYTES { self.commit() } else { Ok(()) }
+    }
+
+    fn commit(&mut self) -> Result<(), Error> {
+        self.store.commit(std::mem::take(&mut self.batch), Durability::Buffered)
+    }
+}
+
+/// Owner and ordinal in the key of an entry.
+fn split(key: &[u8]) -> Option<(&[u8], u64)> {
+    let (owner, ordinal) = key.split_last_chunk()?;
+    Some((owner, u64::from_be_bytes(*ordinal)))
+}
+
+fn has_rows(snapshot: &dyn Snapshot, spec: &'static TableSpec, owner: &[u8]) -> Result<bool, Error> {
+    let (start, end) = (entry_key(owner, 0), entry_key(owner, u64::MAX));
+    Ok(!snapshot.scan(spec, Bounds { start: &start, end: Some(&end) }, Order::Asc, 1)?.is_empty())
+}
