@@ -8,6 +8,29 @@ pub enum Error {
     /// The database failed or is refused.
     #[error(transparent)]
     Schema(#[from] schema::Error),
+    /// Heights cannot be taken back.
+    #[error(transparent)]
+    Impossible(#[from] schema::rollback::Impossible),
+    /// The node does not have what the database is compared with.
+    #[error("the node has heights {earliest} to {latest} and the database ends at {last}: {remedy}")]
+    NothingToCompare {
+        /// The node's first height.
+        earliest: u64,
+        /// The node's last height.
+        latest: u64,
+        /// The database's last height.
+        last: u64,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The node does not answer.
+    #[error("the node does not answer within {seconds} s: {reason}")]
+    Silent {
+        /// How long it was waited for.
+        seconds: u64,
+        /// The last failure.
+        reason: String,
+    },
     /// The node will never answer this.
     #[error("{what} of height {height}")]
     Node {

@@ -15,6 +15,7 @@
 //! | [`nft`] | what is asked about NFTs, with the block and after it |
 //! | `rich` | the lane of ERC-20 holders |
 //! | `sink`, `index` | a derived height → rows |
+//! | [`verify`] | compares a database with the chain, and heals it |
 //!
 //! What must hold: all rows of a height in a lane, their counts and the lane's height are in one commit; no answer that
 //! may be wrong or early is taken for "there was nothing"; one bad transaction never stops the chain.
@@ -30,6 +31,7 @@ pub mod nft;
 mod rich;
 mod sink;
 mod source;
+pub mod verify;
 
 pub use self::config::Config;
 pub use self::daemon::{Ingest, Marks};

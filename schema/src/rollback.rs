@@ -86,6 +86,14 @@ pub fn take_back(store: &dyn Store, from: u64) -> Result<(), Impossible> {
     Ok(finish_pending(store)?)
 }
 
+/// Whether something was begun and interrupted.
+pub fn is_pending(store: &dyn Store) -> Result<bool, Error> {
+    let snapshot = store.snapshot()?;
+    let rollback: Option<PendingRollback> = meta::read(&*snapshot)?;
+    let rebuild: Option<meta::PendingNftRebuild> = meta::read(&*snapshot)?;
+    Ok(rollback.is_some() || rebuild.is_some())
+}
+
 /// Finishes what was begun and interrupted, if there is anything. To be called before a lane starts.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     match meta::read(&*store.snapshot()?)? {

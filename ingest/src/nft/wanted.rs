@@ -165,27 +165,25 @@ impl Inquiry {
         on_the_way: &OnTheWay,
     ) -> Result<Vec<Asked>, Error> {
         let mut open = Vec::new();
-        let mut collection_if_open = |collection: &Account| -> Result<(), Error> {
-            let asked = Asked::Collection(*collection);
-            if !on_the_way.has(&asked) && !is_settled(snapshot, *collection)? {
+        if let Some(collection) = collection_of(event) {
+            let asked = Asked::Collection(collection);
+            if store::table::read::<Refused>(snapshot, &Owner(collection))?.is_some() {
+                return Ok(open);
+            }
+            let is_known = store::table::read::<Collections>(snapshot, &Owner(collection))?.is_some();
+            if !is_known && !on_the_way.has(&asked) {
                 open.push(asked);
             }
-            Ok(())
-        };
+        }
         match event {
-            NftEvent::Instantiate { collection } => collection_if_open(collection)?,
-            NftEvent::Mint { collection, token_id, uri, object, .. } => {
-                collection_if_open(collection)?;
-                match (object, token_id, uri) {
-                    (Some(_), Some(_), Some(_)) => {}
-                    (Some(object), ..) => open.push(Asked::Object(*object)),
-                    // A token that is minted again may have another URI.
-                    (None, Some(token_id), None) => open.push(Asked::Uri(*collection, token_id.clone())),
-                    (None, ..) => {}
-                }
-            }
+            NftEvent::Mint { collection, token_id, uri, object, .. } => match (object, token_id, uri) {
+                (Some(_), Some(_), Some(_)) => {}
+                (Some(object), ..) => open.push(Asked::Object(*object)),
+                // A token that is minted again may have another URI.
+                (None, Some(token_id), None) => open.push(Asked::Uri(*collection, token_id.clone())),
+                (None, ..) => {}
+            },
             NftEvent::Transfer { token: TokenRef::Id { collection, token_id }, .. } => {
-                collection_if_open(collection)?;
                 let asked = Asked::Uri(*collection, token_id.clone());
                 let key = (Owner(*collection), Text(token_id.clone()));
                 if !on_the_way.has(&asked) && store::table::read::<Tokens>(snapshot, &key)?.is_none() {
@@ -200,6 +198,7 @@ impl Inquiry {
             }
             // The rest is about what is known, or is nothing to us.
             NftEvent::Create { .. }
+            | NftEvent::Instantiate { .. }
             | NftEvent::Transfer { .. }
             | NftEvent::Burn { .. }
             | NftEvent::SetUri { .. }
@@ -224,6 +223,20 @@ impl Inquiry {
             }
         }
         Ok(questions)
+    }
+}
+
+/// The collection that an event names without making it.
+fn collection_of(event: &NftEvent) -> Option<Account> {
+    match event {
+        NftEvent::Instantiate { collection }
+        | NftEvent::Mint { collection, .. }
+        | NftEvent::Transfer { token: TokenRef::Id { collection, .. }, .. } => Some(*collection),
+        NftEvent::Create { .. }
+        | NftEvent::Transfer { .. }
+        | NftEvent::Burn { .. }
+        | NftEvent::SetUri { .. }
+        | NftEvent::ClassName { .. } => None,
     }
 }
 

@@ -50,6 +50,11 @@ impl Worker {
                     rich::clear(&*self.list.store)?;
                     lane = RichLane { height: 0, baseline: latest, next_accounts: FIRST.to_owned() };
                 }
+                Err(Error::Node { source, .. }) => {
+                    // Its no is fixed: whoever is touched is asked for then.
+                    tracing::warn!(baseline, error = %source, "the node tells no accounts: the rich list begins empty");
+                    self.commit(&mut lane, Page::default())?;
+                }
                 Err(error) => return Err(error),
             }
             if lane.next_accounts == DONE {

@@ -37,6 +37,18 @@ impl Source for BlockSource {
     type Item = Block;
 
     async fn fetch(self: Arc<Self>, height: u64) -> Result<Block, Error> {
+        let mut block = self.block(height).await?;
+        block.answers = self.inquiry.ask(height, &block.nfts).await?;
+        if let Some(handover) = &self.handover {
+            handover.keep(height, std::mem::take(&mut block.erc20));
+        }
+        Ok(block)
+    }
+}
+
+impl BlockSource {
+    /// The block of `height` without what the node says about its NFTs.
+    pub(crate) async fn block(&self, height: u64) -> Result<Block, Error> {
         let mut patience = Patience::new(height);
         loop {
             let raw = self.raw(height).await?;
@@ -45,19 +57,13 @@ impl Source for BlockSource {
                 Ok(mut block) => {
                     self.check(&block)?;
                     block.proposer = self.proposers.of(&self.tools, &block.proposer_address).await;
-                    block.answers = self.inquiry.ask(height, &block.nfts).await?;
-                    if let Some(handover) = &self.handover {
-                        handover.keep(height, std::mem::take(&mut block.erc20));
-                    }
                     return Ok(block);
                 }
                 Err(reason) => patience.wait(&reason).await,
             }
         }
     }
-}
 
-impl BlockSource {
     async fn raw(&self, height: u64) -> Result<Raw, Error> {
         let node = &self.tools.node;
         let (block, results) = tokio::try_join!(

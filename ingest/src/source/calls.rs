@@ -31,6 +31,13 @@ impl Source for CallSource {
 
     async fn fetch(self: Arc<Self>, height: u64) -> Result<BlockFrames, Error> {
         let expected = self.expected(height)?;
+        self.frames(height, expected).await
+    }
+}
+
+impl CallSource {
+    /// The call frames of `height`, which has `expected` EVM transactions.
+    pub(crate) async fn frames(&self, height: u64, expected: u64) -> Result<BlockFrames, Error> {
         let (Some(evm), true) = (&self.tools.node.evm, expected > 0 && height >= FIRST_TRACEABLE) else {
             return Ok(BlockFrames { height, txs: Vec::new() });
         };
@@ -53,9 +60,7 @@ impl Source for CallSource {
             }
         }
     }
-}
 
-impl CallSource {
     /// Number of EVM transactions that the block lane has at `height`.
     fn expected(&self, height: u64) -> Result<u64, Error> {
         let snapshot = self.store.snapshot()?;

@@ -1,0 +1,78 @@
+//! Compares a database with itself and with the chain, and heals it.
+//!
+//! ```text
+//! database ──▶ schema::audit ──▶ report ◀── sampled: heights, owners, balances ◀── node
+//!                                  │        anew: everything, indexed again
+//!                                  ▼
+//!                                repair ──▶ rows, NFT tables, reindex
+//! ```
+//!
+//! | module | one job |
+//! |---|---|
+//! | `sample` | which heights |
+//! | `chain` | the node's side: a height derived again |
+//! | `made` | the rows that a derived height makes |
+//! | `compare` | those against what is stored |
+//! | `members` | in which lists the sampled sequences stand |
+//! | `state` | owners of tokens, balances and denoms against the node |
+//! | `anew` | everything against a second index |
+//! | [`repair`], [`reindex`] | healing |
+//!
+//! What must hold: looking writes nothing but to scratch stores; what the node does not say is counted, never a finding.
+
+mod anew;
+mod chain;
+mod compare;
+mod made;
+mod members;
+pub mod reindex;
+pub mod repair;
+mod sample;
+mod state;
+
+use std::sync::Arc;
+
+use node::Node;
+use schema::audit::{self, Ground, Report};
+use store::Store;
+
+pub use self::reindex::{Reindexed, reindex};
+pub use self::repair::{Repaired, repair};
+
+use self::chain::Chain;
+use crate::Error;
+
+/// How much is compared with the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// So many heights, the first and the last among them, and so many tokens and balances.
+    Sample(usize),
+    /// Everything: the chain is indexed a second time, and every row compared.
+    All,
+}
+
+/// Makes empty stores for what is built only to be compared with.
+pub type Scratch = dyn Fn() -> Result<Arc<dyn Store>, store::Error> + Send + Sync;
+
+/// Looks for what is wrong in `store`: by itself, and if there is a node, against the chain.
+pub async fn verify(
+    store: &Arc<dyn Store>,
+    node: Option<&Arc<Node>>,
+    scope: Scope,
+    scratch: &Scratch,
+) -> Result<Report, Error> {
+    let snapshot = store.snapshot()?;
+    let ground = Ground::new(&*snapshot)?;
+    let mut report = Report::default();
+    audit::audit(&ground, &*scratch()?, &mut report)?;
+    let Some(node) = node else { return Ok(report) };
+    match scope {
+        Scope::Sample(n) => {
+            let chain = Chain::open(node, &ground, store, scratch()?).await?;
+            compare::heights(&chain, &ground, n, &mut report).await?;
+            state::compare(&chain, &ground, n, &mut report).await?;
+        }
+        Scope::All => anew::compare(node, &ground, scratch()?, &mut report).await?,
+    }
+    Ok(report)
+}

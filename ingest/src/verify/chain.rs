@@ -1,0 +1,172 @@
+//! The node's side: heights derived again, with the code that indexes them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chain::Vm;
+use chain::nft::{NftEvent, TokenRef};
+use chain::{Account, abi};
+use node::retry::{self, Backoff};
+use node::{Node, Status};
+use schema::audit::Ground;
+use schema::descriptors::Descriptors;
+use schema::payload::Codec;
+use store::{Batch, Bounds, Durability, Store, Table as _};
+use tokio::sync::Semaphore;
+
+use crate::Error;
+use crate::derive::{Block, BlockFrames, Rules, Workshops};
+use crate::nft::asker::Asker;
+use crate::nft::wanted::Inquiry;
+use crate::nft::{Answers, NftAt};
+use crate::source::{self, BlockSource, CallSource, Proposers, Refresher, Tools};
+
+/// Who does not answer within this is not there.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A node, and what it takes to derive its heights.
+pub(super) struct Chain {
+    pub(super) node: Arc<Node>,
+    pub(super) vm: Vm,
+    pub(super) prefix: String,
+    /// Whether the index begins after the chain does.
+    pub(super) mid_chain: bool,
+    pub(super) codec: Arc<Codec>,
+    /// The heights that the node has.
+    pub(super) status: Status,
+    /// For what is made on the way.
+    pub(super) scratch: Arc<dyn Store>,
+    asker: Arc<Asker>,
+    blocks: BlockSource,
+    calls: CallSource,
+}
+
+/// What the chain has at a height.
+pub(super) struct Derived {
+    pub(super) block: Block,
+    /// The call frames, where the database has those of the height.
+    pub(super) frames: Option<BlockFrames>,
+}
+
+/// The node's word that it is of this chain, if it comes in time.
+pub(super) async fn status(node: &Node, chain_id: &str) -> Result<Status, Error> {
+    let asked = retry::until(Backoff::default(), "status", || node.comet.verify_chain(chain_id));
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(status) => status.map_err(|source| Error::start("status", source)),
+        Err(_) => {
+            let reason = match node.comet.verify_chain(chain_id).await {
+                Ok(status) => return Ok(status),
+                Err(error) => error.to_string(),
+            };
+            Err(Error::Silent { seconds: PATIENCE.as_secs(), reason })
+        }
+    }
+}
+
+impl Chain {
+    pub(super) async fn open(
+        node: &Arc<Node>,
+        ground: &Ground<'_>,
+        store: &Arc<dyn Store>,
+        scratch: Arc<dyn Store>,
+    ) -> Result<Self, Error> {
+        let identity = &ground.identity;
+        let status = status(node, &identity.chain_id).await?;
+        let vm: Vm = identity.vm.parse().map_err(|_| Error::Setup("the database names no known vm"))?;
+        copy_descriptors(ground, &*scratch)?;
+        let (registry, descriptors) = source::bootstrap(node, &*scratch, ground.blocks.height).await?;
+        let prefix = identity.prefix.clone();
+        let rules = Rules { vm, prefix: prefix.clone(), registry: Arc::new(registry), descriptors };
+        let codec = Arc::new(Codec::load(ground.snapshot)?);
+        let workshops = Arc::new(Workshops::new(Arc::clone(&codec), rules));
+        let cores = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));
+        let tools =
+            || Tools { node: Arc::clone(node), workshops: Arc::clone(&workshops), cores: Arc::clone(&cores) };
+        let asker = Arc::new(Asker { node: Arc::clone(node), vm, prefix: prefix.clone() });
+        let mid_chain = identity.start_height > 1;
+        let blocks = BlockSource {
+            tools: tools(),
+            vm,
+            chain_id: identity.chain_id.clone(),
+            proposers: Proposers::new(prefix.clone()),
+            refresher: Refresher::new(Arc::clone(&scratch)),
+            inquiry: Inquiry::new(Arc::clone(&asker), Arc::clone(&scratch), mid_chain, 0),
+            handover: None,
+        };
+        let calls = CallSource { tools: tools(), store: Arc::clone(store) };
+        let node = Arc::clone(node);
+        Ok(Self { node, vm, prefix, mid_chain, codec, status, scratch, asker, blocks, calls })
+    }
+
+    /// Derives `height`; `None` if the node has forgotten what it takes.
+    pub(super) async fn derive(&self, height: u64, with_frames: bool) -> Result<Option<Derived>, Error> {
+        let derived = async {
+            let block = self.blocks.block(height).await?;
+            let frames = if with_frames {
+                Some(self.calls.frames(height, block.evm_txs.len() as u64).await?)
+            } else {
+                None
+            };
+            Ok(Derived { block, frames })
+        };
+        match derived.await {
+            Ok(derived) => Ok(Some(derived)),
+            Err(Error::ReceiptsPruned { .. }) => Ok(None),
+            Err(Error::Node { source, .. }) if is_forgotten(&source) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What the node says about the NFTs of a block, where the scratch store has the tables as the block before left them.
+    pub(super) async fn answers(&self, height: u64, nfts: &[NftAt]) -> Result<Answers, Error> {
+        let asker = Arc::clone(&self.asker);
+        Inquiry::new(asker, Arc::clone(&self.scratch), self.mid_chain, height).ask(height, nfts).await
+    }
+
+    /// Whether the node can be asked about the state at `height`: names and URIs of later are others.
+    pub(super) async fn remembers(&self, height: u64, event: &NftEvent) -> bool {
+        let about = match event {
+            NftEvent::Create { collection, .. }
+            | NftEvent::Instantiate { collection }
+            | NftEvent::Mint { collection, .. }
+            | NftEvent::Transfer { token: TokenRef::Id { collection, .. }, .. }
+            | NftEvent::Burn { token: TokenRef::Id { collection, .. } } => *collection,
+            NftEvent::Transfer { token: TokenRef::Object(object), .. }
+            | NftEvent::Burn { token: TokenRef::Object(object) }
+            | NftEvent::SetUri { object, .. } => *object,
+            NftEvent::ClassName { .. } => return true,
+        };
+        !matches!(self.probe(height, about).await, Err(node::Error::Pruned { .. }))
+    }
+
+    async fn probe(&self, height: u64, about: Account) -> Result<(), node::Error> {
+        match (self.vm, &*self.node) {
+            (Vm::Evm, Node { evm: Some(evm), .. }) => match <[u8; 20]>::try_from(about.as_bytes()) {
+                Ok(contract) => evm.call(contract, &abi::name(), Some(height)).await.map(|_| ()),
+                Err(_) => Ok(()),
+            },
+            (Vm::Move, Node { rest: Some(rest), .. }) => {
+                rest.move_resource(&about.to_hex(), "0x1::object::ObjectCore", Some(height)).await.map(|_| ())
+            }
+            (Vm::Wasm, Node { rest: Some(rest), .. }) => {
+                rest.wasm_contract(&about.to_bech32(&self.prefix), Some(height)).await.map(|_| ())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_forgotten(error: &node::Error) -> bool {
+    use node::Error::{Pruned, ResultsDiscarded, ResultsMissing, Untraceable};
+    matches!(error, Pruned { .. } | ResultsMissing { .. } | ResultsDiscarded { .. } | Untraceable { .. })
+}
+
+/// The descriptors that the database knows are used where the node gives none.
+fn copy_descriptors(ground: &Ground<'_>, scratch: &dyn Store) -> Result<(), Error> {
+    let mut batch = Batch::new();
+    store::for_each_row(ground.snapshot, Descriptors::SPEC, Bounds::all(), |key, value| {
+        batch.put(Descriptors::SPEC, key.to_vec(), value.to_vec());
+        Ok::<(), Error>(())
+    })?;
+    Ok(scratch.commit(batch, Durability::Buffered)?)
+}

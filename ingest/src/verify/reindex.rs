@@ -1,0 +1,105 @@
+//! Takes heights back and indexes them again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use node::Node;
+use schema::meta::{self, BlockLane, CallLane, Identity, RichLane};
+use schema::{open, rollback};
+use store::{Snapshot, Store};
+use tokio::sync::watch;
+
+use super::chain::status;
+use crate::config::{self, Config};
+use crate::{Error, Ingest};
+
+/// How often the node's height is asked for while the last blocks come.
+const POLL: Duration = Duration::from_millis(200);
+
+/// What was indexed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reindexed {
+    /// The first height that was.
+    pub from: u64,
+    /// The last height that every lane has now.
+    pub to: u64,
+}
+
+/// Takes back `from` and everything above, whatever state it is in, and indexes it again up to where the database was, or
+/// where the node is if that is lower. Ends early when `stop` becomes true; the next ingest goes on from there.
+pub async fn reindex(
+    store: &Arc<dyn Store>,
+    node: &Arc<Node>,
+    from: u64,
+    stop: watch::Receiver<bool>,
+) -> Result<Reindexed, Error> {
+    let identity = open::existing(&**store)?;
+    let (config, last) = {
+        let snapshot = store.snapshot()?;
+        let lane: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
+        (config(&*snapshot, &identity)?, lane.height)
+    };
+    // Before anything is taken back: a node that is not there, or no longer has it, brings nothing again.
+    let there = status(node, &identity.chain_id).await?;
+    if there.earliest_height > from {
+        let remedy = "what it has forgotten cannot be indexed again: add an endpoint with older blocks";
+        let (earliest, latest) = (there.earliest_height, there.latest_height);
+        return Err(Error::NothingToCompare { earliest, latest, last, remedy });
+    }
+    rollback::take_back(&**store, from)?;
+    catch_up(store, node, config, last, stop).await.map(|to| Reindexed { from, to })
+}
+
+/// Indexes what is missing up to `last`, in every lane; gives the height that all have.
+pub(super) async fn catch_up(
+    store: &Arc<dyn Store>,
+    node: &Arc<Node>,
+    config: Config,
+    last: u64,
+    stop: watch::Receiver<bool>,
+) -> Result<u64, Error> {
+    let ingest = Ingest::prepare(config, Arc::clone(node), Arc::clone(store)).await?;
+    run_to(&ingest, last, stop).await
+}
+
+/// What the database was made with: the lanes that it has.
+pub(super) fn config(snapshot: &dyn Snapshot, identity: &Identity) -> Result<Config, Error> {
+    Ok(Config {
+        chain_id: identity.chain_id.clone(),
+        vm: identity.vm.parse().map_err(|_| Error::Setup("the database names no known vm"))?,
+        prefix: Some(identity.prefix.clone()),
+        start_height: Some(identity.start_height),
+        internal_txs: meta::read::<CallLane>(snapshot)?.is_some(),
+        rich_list: meta::read::<RichLane>(snapshot)?.is_some(),
+        reconcile_every: None,
+        look_ahead: config::LOOK_AHEAD,
+        poll: POLL,
+    })
+}
+
+/// Runs `ingest` until every lane has `last`, or what the node had at the beginning if that is lower.
+pub(super) async fn run_to(ingest: &Ingest, last: u64, stop: watch::Receiver<bool>) -> Result<u64, Error> {
+    let (end, ended) = watch::channel(false);
+    let mut marks = ingest.marks();
+    let last = last.min(marks.chain.borrow().height);
+    let watching = async {
+        while marks.done() < last && !*stop.borrow() {
+            let mut stop = stop.clone();
+            tokio::select! {
+                () = marks.moved() => {}
+                stopped = stop.wait_for(|stop| *stop) => {
+                    // Whoever could stop us is gone: nobody will.
+                    if stopped.is_err() {
+                        marks.moved().await;
+                    }
+                }
+            }
+        }
+        end.send_replace(true);
+    };
+    let (outcome, ()) = tokio::join!(ingest.run(ended), async {
+        watching.await;
+    });
+    outcome?;
+    Ok(ingest.marks().done())
+}

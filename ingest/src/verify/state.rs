@@ -1,0 +1,272 @@
+//! Owners of tokens, balances and denoms against what the chain's state says. A question without an answer is counted.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use chain::nft::wasm;
+use chain::{Account, U256, Vm, abi};
+use futures_util::StreamExt as _;
+use node::retry::{self, Backoff};
+use node::{Kind, Node};
+use schema::audit::{Ground, Remedy, Report};
+use schema::keys::Owner;
+use schema::nft::{Token, Tokens};
+use schema::rich::{Address, Balances, Denoms, Erc20, Erc20s, amount_of};
+use serde::Deserialize;
+use store::key::Text;
+use store::{Bounds, Key as _, Message, Snapshot, Table, Value as _};
+
+use super::chain::Chain;
+use super::sample::is_chosen;
+use crate::Error;
+
+/// Questions that are under way at once.
+const AT_ONCE: usize = 8;
+
+/// Failures of a question after which it counts as one without an answer.
+const TRIES: u32 = 3;
+
+/// Compares about `n` tokens, `n` balances and those that the report has suspicions about, and `n` denoms.
+pub(super) async fn compare(
+    chain: &Chain,
+    ground: &Ground<'_>,
+    n: usize,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let n = n as u64;
+    owners(chain, ground, n, report).await?;
+    if ground.rich.as_ref().is_some_and(|lane| lane.height > 0) {
+        balances(chain, ground, n, report).await?;
+        denoms(chain, ground, n, report).await?;
+    }
+    Ok(())
+}
+
+/// About `n` rows of `T`, evenly apart, that decode.
+fn some<T: Table>(snapshot: &dyn Snapshot, n: u64) -> Result<Vec<(T::Key, T::Value)>, Error> {
+    let mut len = 0;
+    store::for_each_row(snapshot, T::SPEC, Bounds::all(), |_, _| {
+        len += 1;
+        Ok::<(), Error>(())
+    })?;
+    let (mut place, mut rows) = (0, Vec::new());
+    store::for_each_row(snapshot, T::SPEC, Bounds::all(), |key, value| {
+        if is_chosen(place, len, n) {
+            rows.extend(store::table::decode_row::<T>(key, value).map_or(None, Some));
+        }
+        place += 1;
+        Ok::<(), Error>(())
+    })?;
+    Ok(rows)
+}
+
+async fn owners(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report) -> Result<(), Error> {
+    let tokens = some::<Tokens>(ground.snapshot, n)?;
+    let height = ground.blocks.height;
+    let asked = futures_util::stream::iter(tokens)
+        .map(|(key, Message(token))| async move { (owner(chain, &key, &token, height).await, key, token) });
+    let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
+    for (told, key, token) in answers {
+        let Some(told) = told else {
+            report.unchecked("owners of tokens", 1);
+            continue;
+        };
+        report.checked("owners of tokens", 1);
+        if told.as_bytes() != token.owner {
+            let key = key.to_bytes();
+            let row = (Tokens::SPEC, key.as_slice(), Some(token.owner.as_slice()));
+            report.row("owner of a token", row, told.to_hex(), Remedy::Index(token.height));
+        }
+    }
+    Ok(())
+}
+
+/// Who owns the token by the chain's state at `height`.
+async fn owner(
+    chain: &Chain,
+    (collection, Text(id)): &(Owner, Text),
+    token: &Token,
+    height: u64,
+) -> Option<Account> {
+    match (chain.vm, &*chain.node) {
+        (Vm::Evm, Node { evm: Some(evm), .. }) => {
+            let contract = <[u8; 20]>::try_from(collection.0.as_bytes()).map_or(None, Some)?;
+            let data = abi::owner_of(U256::from_str_radix(id, 10).map_or(None, Some)?);
+            let answer = patiently(|| evm.call(contract, &data, Some(height))).await?;
+            Account::from_bytes(&abi::read_address(&answer)?)
+        }
+        (Vm::Wasm, Node { rest: Some(rest), .. }) => {
+            let contract = collection.0.to_bech32(&chain.prefix);
+            let query = serde_json::json!({ "owner_of": { "token_id": id } }).to_string();
+            let answer = patiently(|| rest.wasm_smart(&contract, &query, Some(height))).await?;
+            wasm::token_owner(&answer, &chain.prefix)
+        }
+        (Vm::Move, Node { rest: Some(rest), .. }) => {
+            let object = Account::from_bytes(&token.object)?.to_hex();
+            let ask = || rest.move_resource(&object, "0x1::object::ObjectCore", Some(height));
+            object_owner(&patiently(ask).await?)
+        }
+        _ => None,
+    }
+}
+
+/// The `owner` of an `ObjectCore`, as the node hands resources out: JSON in a JSON string.
+fn object_owner(answer: &[u8]) -> Option<Account> {
+    #[derive(Deserialize)]
+    struct Answer {
+        resource: Resource,
+    }
+    #[derive(Deserialize)]
+    struct Resource {
+        move_resource: String,
+    }
+    #[derive(Deserialize)]
+    struct Annotated {
+        data: Object,
+    }
+    #[derive(Deserialize)]
+    struct Object {
+        owner: String,
+    }
+    let answer: Answer = serde_json::from_slice(answer).map_or(None, Some)?;
+    let object: Annotated = serde_json::from_str(&answer.resource.move_resource).map_or(None, Some)?;
+    Account::from_hex_literal(&object.data.owner)
+}
+
+/// An answer, if there is one soon.
+pub(super) async fn patiently<T, F: Future<Output = Result<T, node::Error>>>(
+    ask: impl Fn() -> F,
+) -> Option<T> {
+    for step in 0..TRIES {
+        match ask().await {
+            Ok(answer) => return Some(answer),
+            Err(error) if error.kind() == Kind::Permanent => return None,
+            Err(_) => tokio::time::sleep(Backoff::default().delay(step)).await,
+        }
+    }
+    None
+}
+
+/// What an account holds by the chain's state at the rich list's height, of the contracts that were asked for.
+pub(super) async fn held(
+    chain: &Chain,
+    ground: &Ground<'_>,
+    account: &Address,
+    contracts: &BTreeSet<Address>,
+    height: u64,
+) -> HashMap<Address, U256> {
+    let mut told = HashMap::new();
+    if let Some(evm) = &chain.node.evm {
+        let data = abi::balance_of(*account);
+        for contract in contracts {
+            let answer = patiently(|| evm.call(*contract, &data, Some(height))).await;
+            if let Some(amount) = answer.and_then(|answer| abi::read_uint(&answer)) {
+                told.insert(*contract, amount);
+            }
+        }
+    }
+    let left: Vec<&Address> = contracts.iter().filter(|contract| !told.contains_key(*contract)).collect();
+    if let (Some(rest), false, Some(bech32)) =
+        (&chain.node.rest, left.is_empty(), Account::from_bytes(account))
+    {
+        let bech32 = bech32.to_bech32(&chain.prefix);
+        if let Some(balances) = patiently(|| rest.balances(&bech32, Some(height))).await {
+            for contract in left {
+                // A contract whose denom is not known is not in the bank's answer.
+                if let Some(amount) = in_bank(ground, contract, &balances) {
+                    told.insert(*contract, amount);
+                }
+            }
+        }
+    }
+    told
+}
+
+/// The amount of a contract's denom among an account's balances in the bank.
+fn in_bank(ground: &Ground<'_>, contract: &Address, balances: &[(String, String)]) -> Option<U256> {
+    let own =
+        format!("evm/{}", contract.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")));
+    let is_it = |denom: &str| {
+        let stored = ground.snapshot.get(Denoms::SPEC, &Text::from(denom).to_bytes());
+        denom.to_lowercase() == own || matches!(stored, Ok(Some(found)) if found == contract)
+    };
+    let (_, amount) = balances.iter().find(|(denom, _)| is_it(denom))?;
+    U256::from_str_radix(amount, 10).map_or(None, Some)
+}
+
+async fn balances(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report) -> Result<(), Error> {
+    let mut asked: BTreeMap<Address, BTreeSet<Address>> = BTreeMap::new();
+    let sampled = some::<Balances>(ground.snapshot, n)?.into_iter().map(|(key, _)| key);
+    for (contract, account) in sampled.chain(report.plan.balances.iter().copied()) {
+        if !is_silent(ground, &contract)? {
+            asked.entry(account).or_default().insert(contract);
+        }
+    }
+    let height = ground.rich.as_ref().map_or(0, |lane| lane.height);
+    let answers = futures_util::stream::iter(asked).map(|(account, contracts)| async move {
+        (held(chain, ground, &account, &contracts, height).await, account, contracts)
+    });
+    let answers: Vec<_> = answers.buffered(AT_ONCE).collect().await;
+    for (told, account, contracts) in answers {
+        for contract in contracts {
+            let Some(told) = told.get(&contract) else {
+                report.unchecked("balances", 1);
+                continue;
+            };
+            report.checked("balances with the node", 1);
+            let key = (contract, account).to_bytes();
+            let stored = ground.snapshot.get(Balances::SPEC, &key)?;
+            let amount = stored.as_deref().map_or(Some([0; 32]), amount_of).map(U256::from_be_bytes);
+            if amount != Some(*told) {
+                let row = (Balances::SPEC, key.as_slice(), stored.as_deref());
+                report.row(
+                    "balance unlike the chain's",
+                    row,
+                    told.to_string(),
+                    Remedy::Balance(contract, account),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the token tells no balances.
+fn is_silent(ground: &Ground<'_>, contract: &Address) -> Result<bool, Error> {
+    let row = ground.snapshot.get(Erc20s::SPEC, contract)?;
+    Ok(row.as_deref().and_then(Message::<Erc20>::decode).is_some_and(|Message(token)| token.silent))
+}
+
+async fn denoms(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report) -> Result<(), Error> {
+    let Some(rest) = &chain.node.rest else { return Ok(()) };
+    for (Text(denom), stored) in some::<Denoms>(ground.snapshot, n)? {
+        let told = match denom
+            .strip_prefix("evm/")
+            .and_then(|digits| Account::from_hex_literal(&format!("0x{digits}")))
+        {
+            Some(contract) => Address::try_from(contract.as_bytes()).map_or(None, Some),
+            None => {
+                let asked =
+                    retry::until(Backoff::default(), "contract of a denom", || rest.erc20_of_denom(&denom));
+                match tokio::time::timeout(PATIENCE, asked).await {
+                    Ok(Ok(told)) => told,
+                    Ok(Err(_)) | Err(_) => None,
+                }
+            }
+        };
+        let Some(told) = told else {
+            report.unchecked("denoms", 1);
+            continue;
+        };
+        report.checked("denoms with the node", 1);
+        if stored != told {
+            let key = Text(denom).to_bytes();
+            let words = Account::from_bytes(&told).map(|contract| contract.to_hex()).unwrap_or_default();
+            let row = (Denoms::SPEC, key.as_slice(), Some(stored.as_slice()));
+            report.row("contract of a denom", row, words, Remedy::Row(Some(told.to_vec())));
+        }
+    }
+    Ok(())
+}
+
+/// A denom whose contract is not told within this counts as one without an answer.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
