@@ -46,8 +46,8 @@ impl BlockIndex for NftRows {
     }
 
     fn late(&mut self, late: &Late, txn: &mut Txn<'_>) -> Result<(), Error> {
-        // Asked twice, or taken back meanwhile.
-        if txn.get::<Questions>(&late.number)?.is_none() {
+        // Asked twice, or taken back meanwhile; an event may raise one question after the other.
+        if txn.get::<Questions>(&late.number)?.is_none_or(|Message(open)| open != late.question) {
             return Ok(());
         }
         txn.delete::<Questions>(&late.number);

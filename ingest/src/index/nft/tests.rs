@@ -168,6 +168,8 @@ impl Subject {
                 _ => all.get(&asked).cloned().unwrap_or(Reply::No),
             };
             let late = Late { number, question, reply };
+            // Whoever asks may ask twice before an answer is committed.
+            self.write(|rows, txn| rows.late(&late, txn).unwrap());
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
         }
     }
