@@ -4,6 +4,7 @@
 //! difference.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
 
 use chain::U256;
 use futures_util::StreamExt as _;
@@ -19,6 +20,8 @@ use crate::Error;
 const GREATEST: u64 = 3;
 /// Other holders in a sample, at random.
 const OTHERS: u64 = 5;
+/// The node gets this long for some balances; blocks wait meanwhile.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Holders that are asked about and written together while a token is healed.
 const HEALED_AT_ONCE: u64 = 256;
 
@@ -93,7 +96,7 @@ impl Worker {
         Ok(chosen)
     }
 
-    /// What the contract says about each of `holders`; `None` if the lane is to stop.
+    /// What the contract says about each of `holders`, or nothing if that takes too long; `None` if the lane is to stop.
     #[expect(clippy::type_complexity, reason = "account, what was added up, what is said")]
     fn ask_all(
         &self,
@@ -104,8 +107,15 @@ impl Worker {
         let asked = futures_util::stream::iter(holders).map(|(account, held)| async move {
             Ok::<_, Error>((account, held, self.balance(contract, &account, height).await?))
         });
-        let told = self.wait_for(asked.buffered(AT_ONCE).collect::<Vec<_>>());
-        told.map(|told| told.into_iter().collect()).transpose()
+        let told = tokio::time::timeout(PATIENCE, asked.buffered(AT_ONCE).collect::<Vec<_>>());
+        match self.wait_for(told) {
+            None => Ok(None),
+            Some(Ok(told)) => told.into_iter().collect::<Result<_, _>>().map(Some),
+            Some(Err(_)) => {
+                tracing::debug!(contract = hex(contract), height, "the node does not say what is held");
+                Ok(Some(Vec::new()))
+            }
+        }
     }
 
     /// Writes what the contract says about every holder, as of `height`, which is the lane's.
@@ -114,6 +124,15 @@ impl Worker {
         let mut healed: u64 = 0;
         for some in holders.chunks(usize::try_from(HEALED_AT_ONCE).unwrap_or(usize::MAX)) {
             let Some(told) = self.ask_all(contract, some.to_vec(), height)? else { return Ok(None) };
+            if told.is_empty() {
+                tracing::warn!(
+                    contract = hex(contract),
+                    healed,
+                    height,
+                    "the token is not healed: it is sampled again"
+                );
+                return Ok(Some(()));
+            }
             let snapshot = self.list.store.snapshot()?;
             let mut counts = Counts::new(1);
             let mut txn = Txn::new(&*snapshot, &mut counts);
