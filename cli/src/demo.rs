@@ -115,8 +115,11 @@ fn paths(about: &Summary, account: Option<&str>) -> Vec<String> {
     if about.vm == "evm" {
         paths.push("/indexer/tx/v1/evm-txs?pagination.limit=10".to_owned());
         paths.push("/indexer/tx/v1/evm-internal-txs?pagination.limit=10".to_owned());
+        paths.push("/indexer/richlist/v1/GAS?pagination.limit=10".to_owned());
     }
+    paths.push("/indexer/nft/v1/collections".to_owned());
     if let Some(account) = account {
+        paths.push(format!("/indexer/nft/v1/tokens/by_account/{account}?pagination.limit=10"));
         paths.push(format!("/indexer/tx/v1/txs/by_account/{account}?pagination.limit=10"));
     }
     paths.push("/swagger/doc.json".to_owned());

@@ -8,12 +8,12 @@
 //! | `follow` | serves what another process indexes |
 //! | `demo`, `replay`, `record` | recorded chains: shown, played, made |
 //! | `db` | looks at a database and mends it |
-//! | `serve` | the JSON interface on a socket |
+//! | `serve`, `metrics` | the JSON interface on a socket, and the operator's on another |
 //! | `progress`, `logging`, `output` | what the operator sees |
 //! | `interrupt`, `runtime` | how the process stops, and what it runs on |
 //!
 //! What must hold: a clean stop, also one by SIGINT or SIGTERM, exits with 0; a fault with 1; wrong usage, settings
-//! included, with 2; a second signal with 130 at once.
+//! included, with 2, and so does a database that could not be checked; a second signal with 130 at once.
 
 mod args;
 mod db;
@@ -21,6 +21,7 @@ mod demo;
 mod follow;
 mod interrupt;
 mod logging;
+mod metrics;
 mod output;
 mod progress;
 mod record;
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // If standard error is gone, the exit code still tells.
             drop(io::stderr().write_all(chain(&error).as_bytes()));
-            if error.is::<settings::Error>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+            if error.is::<settings::Error>() || error.is::<db::NotChecked>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

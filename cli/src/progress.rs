@@ -56,6 +56,22 @@ impl Standing {
         }
     }
 
+    fn measure(&self) {
+        let lanes = [
+            ("chain", Some(self.target)),
+            ("blocks", Some(self.blocks)),
+            ("internal_txs", self.calls),
+            ("rich_list", self.rich),
+        ];
+        for (lane, height) in lanes {
+            // Heights are below 2^53 for as long as there will be chains.
+            #[expect(clippy::cast_precision_loss)]
+            if let Some(height) = height {
+                metrics::gauge!("cairn_height", "of" => lane).set(height as f64);
+            }
+        }
+    }
+
     fn behind(&self) -> u64 {
         self.target - self.done
     }
@@ -100,6 +116,7 @@ impl Reporter {
 
     fn see(&mut self, now: Instant, standing: Standing) {
         self.pace.see(now, standing);
+        standing.measure();
         if standing.behind() == 0 && !self.at_head {
             self.arrive(now, standing);
         } else if self.at_head && standing.behind() >= BEHIND {

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::logging::{self, Screen};
 use crate::serve::{COMMIT, Serving, VERSION};
 use crate::settings::Settings;
-use crate::{interrupt, progress, runtime};
+use crate::{interrupt, metrics, progress, runtime};
 
 /// Runs until it is asked to stop, or until the ingest cannot go on.
 pub(crate) fn run(settings: &Settings, serves: bool) -> anyhow::Result<()> {
@@ -32,6 +32,9 @@ pub(crate) async fn index(
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let (config, endpoints, data) = (settings.ingest()?, settings.endpoints()?, settings.data()?);
+    if let Some(at) = settings.metrics {
+        metrics::start(at, stop).await?;
+    }
     tracing::info!(version = VERSION, commit = COMMIT, chain_id = config.chain_id, data = %data.display(), "starting");
     let node = Arc::new(Node::new(endpoints, Limits::default())?);
     let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };

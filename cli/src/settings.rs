@@ -66,6 +66,7 @@ pub(crate) struct Log {
 pub(crate) struct Settings {
     pub(crate) data: Option<PathBuf>,
     pub(crate) listen: SocketAddr,
+    pub(crate) metrics: Option<SocketAddr>,
     pub(crate) chain_id: Option<String>,
     pub(crate) vm: Option<Vm>,
     pub(crate) comet: Vec<Url>,
@@ -95,6 +96,7 @@ impl Settings {
         Ok(Self {
             data: read.optional("data")?.map(|Text(text)| PathBuf::from(text)),
             listen: read.one::<Address>("listen")?.0,
+            metrics: read.optional::<Address>("metrics")?.map(|Address(at)| at),
             chain_id: read.optional("chain_id")?.map(|Text(text)| text),
             vm: read.optional("vm")?,
             comet: read.many("comet")?,

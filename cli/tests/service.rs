@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use support::{Cairn, Played, digest, get, printed, refused, until};
+use support::{Cairn, Played, digest, get, get_text, printed, refused, until};
 
 /// The last height of `evm-scenario`.
 const LAST: u64 = 226;
@@ -56,8 +56,14 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
     let (code, said) = refused(&["db", "rollback", "--to", "101", "--data", at]);
     assert!(code == 1 && said.contains("the database holds 1 to 100"), "{said}");
 
-    let mut cairn = Cairn::start(&played.flags("run", &data));
+    let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--metrics", "127.0.0.1:0"]].concat());
+    let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
     cairn.logged("caught up");
+    let (code, text) = get_text(&metrics);
+    assert_eq!(code, 200);
+    for line in ["cairn_height{of=\"blocks\"} 226", "cairn_height{of=\"rich_list\"} 226"] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
     cairn.signal("INT");
     assert_eq!(cairn.ended().0, Some(0));
     assert_eq!(digest(&data), whole);

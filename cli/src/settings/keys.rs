@@ -65,6 +65,18 @@ const LISTEN: Key = Key {
     help: "IP address and port that the JSON interface listens on; port 0 takes a free one",
 };
 
+const METRICS: Key = Key {
+    name: "metrics",
+    flag: "metrics",
+    env: "CAIRN_METRICS",
+    value: "ADDR",
+    many: false,
+    default: None,
+    example: "127.0.0.1:9464",
+    scope: Scope::Service,
+    help: "IP address and port for metrics in Prometheus' text form, at /metrics; none if it is not given",
+};
+
 const CHAIN_ID: Key = Key {
     name: "chain_id",
     flag: "chain-id",
@@ -304,6 +316,7 @@ const LOG_FORMAT: Key = Key {
 pub(crate) const KEYS: &[&Key] = &[
     &DATA,
     &LISTEN,
+    &METRICS,
     &CHAIN_ID,
     &VM,
     &COMET,

@@ -182,6 +182,12 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 
 /// `GET url`: status and JSON.
 pub(crate) fn get(url: &str) -> (u16, Value) {
+    let (status, body) = get_text(url);
+    (status, serde_json::from_str(&body).unwrap())
+}
+
+/// `GET url`: status and body.
+pub(crate) fn get_text(url: &str) -> (u16, String) {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -190,7 +196,7 @@ pub(crate) fn get(url: &str) -> (u16, Value) {
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    (status, serde_json::from_str(body).unwrap())
+    (status, body.to_owned())
 }
 
 /// A replayed recording and the flags to index it with.
