@@ -93,7 +93,8 @@ async fn a_token_that_changes_balances_without_telling_is_found_out_and_healed()
     assert_eq!(amounts(&store, GAS).len(), 45);
     // Where the contract says nothing there is nothing to compare.
     let other = "0x4605ac7f98658de8dda464aa92f4e75023b1ab9e";
-    assert!(!token(&store, other).unwrap().drifting && amounts(&store, other).len() > 100);
+    assert!(!token(&store, other).unwrap().drifting);
+    assert!(amounts(&store, other).iter().any(|amount| *amount > U256::from(7)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
