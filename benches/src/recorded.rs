@@ -66,12 +66,12 @@ impl Played {
         })
     }
 
-    /// Ingests all of it into a new RocksDB database, with the internal transactions or without.
-    pub fn ingest(&self, internal_txs: bool) -> Result<Ingested> {
+    /// Ingests all of it into a new RocksDB database, with internal transactions and rich list or without.
+    pub fn ingest(&self, all_lanes: bool) -> Result<Ingested> {
         // A thread of its own, because some of the work is done where the runtime is waited for.
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(INGEST_THREADS.to_owned());
-            let ingested = thread.spawn_scoped(scope, || Ingested::take(&self.node, internal_txs))?.join();
+            let ingested = thread.spawn_scoped(scope, || Ingested::take(&self.node, all_lanes))?.join();
             ingested.map_err(|_| anyhow::anyhow!("the ingest panicked"))?
         })
     }
@@ -118,11 +118,12 @@ impl Cpu {
 }
 
 impl Ingested {
-    fn take(played: &ReplayNode, internal_txs: bool) -> Result<Self> {
+    fn take(played: &ReplayNode, all_lanes: bool) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let store = RocksStore::open(directory.path(), schema::TABLES, RocksOptions::default())?;
         let store = Arc::new(store);
-        let config = ingest::Config { internal_txs, ..indexed::config(played.recording())? };
+        let config = indexed::config(played.recording())?;
+        let config = ingest::Config { internal_txs: all_lanes, rich_list: all_lanes, ..config };
         let last = played.recording().last();
         let node: Arc<Node> = Arc::new(indexed::clients(played)?);
         let runtime = Builder::new_multi_thread().thread_name(INGEST_THREADS).enable_all().build()?;

@@ -218,11 +218,8 @@ impl Ingest {
 
     /// Runs the block lane, with somebody beside it who asks what its blocks could not wait for.
     async fn run_block_lane(&self, halt: watch::Receiver<bool>) -> Result<(), Error> {
-        let asker = Arc::new(Asker {
-            node: Arc::clone(&self.node),
-            vm: self.config.vm,
-            prefix: self.identity.prefix.clone(),
-        });
+        let asker = Asker::new(Arc::clone(&self.node), self.config.vm, self.identity.prefix.clone());
+        let asker = Arc::new(asker);
         let (answers, late) = mpsc::channel(ANSWERS_ON_THE_WAY);
         let completer = Completer {
             asker: Arc::clone(&asker),

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chain::nft::{move_vm, wasm};
 use chain::{Account, U256, Vm, abi};
@@ -15,12 +16,29 @@ pub(crate) const AT_ONCE: usize = 16;
 
 /// Asks the node of one chain.
 pub(crate) struct Asker {
-    pub(crate) node: Arc<Node>,
-    pub(crate) vm: Vm,
-    pub(crate) prefix: String,
+    node: Arc<Node>,
+    vm: Vm,
+    prefix: String,
+    /// A question was given up, and since then none was answered.
+    deaf: AtomicBool,
 }
 
 impl Asker {
+    /// Asks `node` about a chain of this kind, whose addresses have this prefix.
+    pub(crate) fn new(node: Arc<Node>, vm: Vm, prefix: String) -> Self {
+        Self { node, vm, prefix, deaf: AtomicBool::new(false) }
+    }
+
+    /// Whether the node has not answered of late.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.deaf.load(Ordering::Relaxed)
+    }
+
+    /// A question was given up.
+    pub(crate) fn give_up(&self) {
+        self.deaf.store(true, Ordering::Relaxed);
+    }
+
     /// Whether the node has the service that this chain's questions go to.
     pub(crate) fn can_ask(&self) -> bool {
         match self.vm {
@@ -33,6 +51,12 @@ impl Asker {
     /// The answer to `about` as it was at `height`, or as it is if the node has forgotten that height. An error is of the
     /// kind that passes: ask again.
     pub(crate) async fn ask(&self, height: u64, about: &About) -> Result<Reply, Error> {
+        let reply = self.put(height, about).await?;
+        self.deaf.store(false, Ordering::Relaxed);
+        Ok(reply)
+    }
+
+    async fn put(&self, height: u64, about: &About) -> Result<Reply, Error> {
         match (&*self.node, self.vm, about) {
             (Node { evm: Some(evm), .. }, Vm::Evm, About::Collection(subject)) => {
                 erc721(evm, height, subject).await

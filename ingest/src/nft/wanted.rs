@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +26,8 @@ use crate::Error;
 /// How long a block waits for an answer about its NFTs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// And how long after the last question went without an answer: whoever is deaf holds up no block.
+/// And how long while the node answers nothing: whoever is deaf holds up no block. Whoever asks on in the background finds
+/// out when it hears again.
 const SHORT_PATIENCE: Duration = Duration::from_millis(200);
 
 /// Asks what blocks leave open.
@@ -36,8 +36,6 @@ pub(crate) struct Inquiry {
     store: Arc<dyn Store>,
     /// Whether the index began after the chain did: there are collections and tokens that it does not know.
     mid_chain: bool,
-    /// The last question got no answer.
-    deaf: AtomicBool,
     /// The height whose events are looked at next.
     turn: watch::Sender<u64>,
     on_the_way: Mutex<OnTheWay>,
@@ -68,14 +66,7 @@ struct Plan {
 impl Inquiry {
     /// For a lane that begins at `next`.
     pub(crate) fn new(asker: Arc<Asker>, store: Arc<dyn Store>, mid_chain: bool, next: u64) -> Self {
-        Self {
-            asker,
-            store,
-            mid_chain,
-            deaf: AtomicBool::new(false),
-            turn: watch::Sender::new(next),
-            on_the_way: Mutex::default(),
-        }
+        Self { asker, store, mid_chain, turn: watch::Sender::new(next), on_the_way: Mutex::default() }
     }
 
     /// What the node says about `nfts`, which are of `height`. What it cannot say now is not among it. To be called once
@@ -113,11 +104,13 @@ impl Inquiry {
     }
 
     async fn patiently(&self, height: u64, about: &About) -> Option<Reply> {
-        let patience = if self.deaf.load(Ordering::Relaxed) { SHORT_PATIENCE } else { PATIENCE };
+        let patience = if self.asker.is_deaf() { SHORT_PATIENCE } else { PATIENCE };
         let ask = || self.asker.ask(height, about);
         let reply = tokio::time::timeout(patience, retry::until(Backoff::default(), "NFT", ask)).await;
         let reply = reply.ok().and_then(Result::ok);
-        self.deaf.store(reply.is_none(), Ordering::Relaxed);
+        if reply.is_none() {
+            self.asker.give_up();
+        }
         reply
     }
 

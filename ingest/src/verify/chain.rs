@@ -82,7 +82,7 @@ impl Chain {
         let cores = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));
         let tools =
             || Tools { node: Arc::clone(node), workshops: Arc::clone(&workshops), cores: Arc::clone(&cores) };
-        let asker = Arc::new(Asker { node: Arc::clone(node), vm, prefix: prefix.clone() });
+        let asker = Arc::new(Asker::new(Arc::clone(node), vm, prefix.clone()));
         let mid_chain = identity.start_height > 1;
         let blocks = BlockSource {
             tools: tools(),
