@@ -1,19 +1,32 @@
 //! `cairn db`: looks at a database and mends it.
 //!
+//! | module | one job |
+//! |---|---|
+//! | `look` | what it is of, and one hash over it |
+//! | `rollback` | takes back blocks |
+//! | `verify` | compares it with itself and with the chain, and heals it |
+//! | `reindex` | indexes a stretch again |
+//! | `node` | the node that it is compared with |
+//!
 //! What must hold: what only looks leaves no trace in the directory, and works while another process writes.
 
-use std::fmt::Write as _;
+mod look;
+mod node;
+mod reindex;
+mod rollback;
+mod verify;
+
 use std::path::Path;
 
 use schema::meta::{self, BlockLane, CallLane};
-use schema::{digest, rollback};
-use store::{RocksOptions, RocksStore, Snapshot, Store as _};
+use store::{RocksOptions, RocksStore, Snapshot};
 use tempfile::TempDir;
 
+use self::node::Mended;
+pub(crate) use self::verify::NotChecked;
 use crate::settings::Settings;
-use crate::settings::given::{Data, Given};
-use crate::settings::units::bytes_text;
-use crate::{follow, logging, output};
+use crate::settings::given::{Data, Given, Group};
+use crate::{follow, logging};
 
 /// What to do with the database.
 #[derive(Debug, clap::Subcommand)]
@@ -39,18 +52,37 @@ pub(crate) enum Db {
         #[command(flatten)]
         settings: Given<Data>,
     },
+    /// Looks for damage: the database against itself and against the node; exits with 0 if it is sound, with 1 if
+    /// something is wrong, with 2 if it could not be checked
+    Verify {
+        #[command(flatten)]
+        how: verify::How,
+        #[command(flatten)]
+        settings: Given<Mended>,
+    },
+    /// Takes back a height and all above it, whatever state they are in, and indexes them again; what indexes must not
+    /// be running
+    Reindex {
+        /// The first height that is indexed again; the database's first height begins it anew
+        #[arg(long, value_name = "HEIGHT")]
+        from: u64,
+        #[command(flatten)]
+        settings: Given<Mended>,
+    },
 }
 
 /// Does it.
 pub(crate) fn run(command: Db) -> anyhow::Result<()> {
     match command {
-        Db::Info { settings } => info(&start(settings)?),
-        Db::Digest { tables, settings } => print_digest(&start(settings)?, tables),
-        Db::Rollback { to, settings } => roll_back(&start(settings)?, to),
+        Db::Info { settings } => look::info(&start(settings)?),
+        Db::Digest { tables, settings } => look::print_digest(&start(settings)?, tables),
+        Db::Rollback { to, settings } => rollback::roll_back(&start(settings)?, to),
+        Db::Verify { how, settings } => verify::verify(&start(settings)?, how),
+        Db::Reindex { from, settings } => reindex::reindex(&start(settings)?, from),
     }
 }
 
-fn start(given: Given<Data>) -> anyhow::Result<Settings> {
+fn start<G: Group>(given: Given<G>) -> anyhow::Result<Settings> {
     let settings = Settings::new(&given.merged()?)?;
     logging::start(&settings.log)?;
     Ok(settings)
@@ -68,65 +100,13 @@ fn view(data: &Path) -> anyhow::Result<Viewed> {
     Ok(Viewed { store, _own: own })
 }
 
-fn lanes(snapshot: &dyn Snapshot) -> anyhow::Result<(BlockLane, CallLane)> {
-    Ok((meta::read(snapshot)?.unwrap_or_default(), meta::read(snapshot)?.unwrap_or_default()))
-}
-
-fn info(settings: &Settings) -> anyhow::Result<()> {
-    let data = settings.data()?;
-    let Viewed { store, _own } = view(data)?;
-    let identity = schema::open::existing(&store)?;
-    let (blocks, calls) = lanes(&*store.snapshot()?)?;
-    let bytes = store.disk_bytes()?;
-    let mut text = String::new();
-    writeln!(text, "directory     {}", data.display())?;
-    writeln!(text, "chain         {}, vm {}, prefix {}", identity.chain_id, identity.vm, identity.prefix)?;
-    writeln!(text, "format        {}", identity.format)?;
-    writeln!(text, "first height  {}", identity.start_height)?;
-    writeln!(
-        text,
-        "blocks        height {}, {} transactions, {} EVM transactions",
-        blocks.height, blocks.txs, blocks.evm_txs
-    )?;
-    writeln!(text, "internal txs  height {}, {} call frames", calls.height, calls.calls)?;
-    let each = bytes
-        .checked_div(blocks.txs)
-        .map_or_else(String::new, |each| format!(", {each} bytes a transaction"));
-    writeln!(text, "on disk       {} ({bytes} bytes, logs included{each})", bytes_text(bytes))?;
-    writeln!(text, "\n{:<20} {:>14} {:>12} {:>12}", "table", "rows, about", "in files", "in memory")?;
-    for size in store.table_sizes()? {
-        let (files, memory) = (bytes_text(size.file_bytes), bytes_text(size.memory_bytes));
-        writeln!(text, "{:<20} {:>14} {files:>12} {memory:>12}", size.name, size.estimated_rows)?;
-    }
-    Ok(output::print(&text)?)
-}
-
-fn print_digest(settings: &Settings, with_tables: bool) -> anyhow::Result<()> {
-    let Viewed { store, _own } = view(settings.data()?)?;
-    schema::open::existing(&store)?;
-    let tables = digest::tables(&*store.snapshot()?)?;
-    let mut text = String::new();
-    for table in tables.iter().filter(|_| with_tables) {
-        writeln!(text, "table {:<20} {:>12} rows {}", table.table, table.rows, hex::encode(table.sha256))?;
-    }
-    writeln!(text, "digest {}", hex::encode(digest::total(&tables)))?;
-    Ok(output::print(&text)?)
-}
-
-fn roll_back(settings: &Settings, to: u64) -> anyhow::Result<()> {
-    let data = settings.data()?;
+/// A database that is changed.
+fn own(data: &Path) -> anyhow::Result<RocksStore> {
     // To own a directory without a database is to make one: look before.
     drop(view(data)?);
-    let store = RocksStore::open(data, schema::TABLES, RocksOptions::default())?;
-    rollback::finish_pending(&store)?;
-    let (before, calls_before) = lanes(&*store.snapshot()?)?;
-    rollback::rollback(&store, to)?;
-    let (after, calls) = lanes(&*store.snapshot()?)?;
-    let mut text = String::new();
-    writeln!(text, "rolled back from height {} to {}", before.height, after.height)?;
-    writeln!(text, "blocks        {} fewer", before.height - after.height)?;
-    writeln!(text, "transactions  {} fewer, {} left", before.txs - after.txs, after.txs)?;
-    writeln!(text, "EVM           {} fewer, {} left", before.evm_txs - after.evm_txs, after.evm_txs)?;
-    writeln!(text, "internal txs  height {} to {}, {} left", calls_before.height, calls.height, calls.calls)?;
-    Ok(output::print(&text)?)
+    Ok(RocksStore::open(data, schema::TABLES, RocksOptions::default())?)
+}
+
+fn lanes(snapshot: &dyn Snapshot) -> anyhow::Result<(BlockLane, CallLane)> {
+    Ok((meta::read(snapshot)?.unwrap_or_default(), meta::read(snapshot)?.unwrap_or_default()))
 }

@@ -8,7 +8,7 @@ use support::{assert_golden, command, printed, refused};
 
 #[test]
 fn the_help_of_every_command_is_the_golden_one() {
-    let commands: [&[&str]; 13] = [
+    let commands: [&[&str]; 15] = [
         &[],
         &["run"],
         &["ingest"],
@@ -20,6 +20,8 @@ fn the_help_of_every_command_is_the_golden_one() {
         &["db", "info"],
         &["db", "digest"],
         &["db", "rollback"],
+        &["db", "verify"],
+        &["db", "reindex"],
         &["config"],
         &["openapi"],
     ];

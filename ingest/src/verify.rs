@@ -33,8 +33,10 @@ mod state;
 use std::sync::Arc;
 
 use node::Node;
-use schema::audit::{self, Ground, Report};
-use store::Store;
+use schema::audit::{self, Ground, Remedy, Report};
+use schema::meta::{self, Meta, PendingRollback};
+use schema::rollback;
+use store::{Key as _, Store, Table as _};
 
 pub use self::reindex::{Reindexed, reindex};
 pub use self::repair::{Repaired, repair};
@@ -64,6 +66,16 @@ pub async fn verify(
     let snapshot = store.snapshot()?;
     let ground = Ground::new(&*snapshot)?;
     let mut report = Report::default();
+    if rollback::is_pending(&**store)? {
+        let (key, row) = (meta::key::<PendingRollback>().to_bytes(), Remedy::None);
+        let stored: &[u8] = b"a rollback or a rebuild that was begun";
+        report.row(
+            "interrupted work",
+            (Meta::SPEC, &key, Some(stored)),
+            "its end, which the next start brings",
+            row,
+        );
+    }
     audit::audit(&ground, &*scratch()?, &mut report)?;
     let Some(node) = node else { return Ok(report) };
     match scope {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `rows` | every row with the types of its table |
 //! | `lists`, `ranks` | lists and ranked sets with their lengths |
+//! | `twins` | lists that say the same in two ways |
 //! | `blocks` | blocks with each other, with their transactions and with the lane |
 //! | `records` | records with the rows by hash |
 //! | `sets` | the tables of message-type sets with the records |
@@ -29,6 +30,7 @@ mod rich;
 mod rows;
 mod sets;
 pub mod twin;
+mod twins;
 
 use store::{Snapshot, Store, TableSpec};
 
@@ -86,6 +88,7 @@ pub fn audit(ground: &Ground<'_>, scratch: &dyn Store, report: &mut Report) -> R
     rows::check(ground, report)?;
     blocks::check(ground, report)?;
     lists::check(ground, report)?;
+    twins::check(ground, report)?;
     ranks::check(ground, report)?;
     records::check(ground, report)?;
     sets::check(ground, report)?;
@@ -96,7 +99,8 @@ pub fn audit(ground: &Ground<'_>, scratch: &dyn Store, report: &mut Report) -> R
 
 /// A key as a reader knows it: a number where it is one, else hexadecimal.
 pub fn shown(key: &[u8]) -> String {
-    <[u8; 8]>::try_from(key).map_or_else(|_| hex::encode(key), |number| u64::from_be_bytes(number).to_string())
+    <[u8; 8]>::try_from(key)
+        .map_or_else(|_| hex::encode(key), |number| u64::from_be_bytes(number).to_string())
 }
 
 /// Whether two declarations are of one table.

@@ -62,12 +62,18 @@ impl Walk {
         if height != self.next {
             let missing = (Blocks::SPEC, &self.next.to_be_bytes()[..], None);
             // What the missing block had is known from its neighbours at best.
-            report.row("missing block", missing, format!("a block: the next one is {height}"), remedy(self.next));
+            report.row(
+                "missing block",
+                missing,
+                format!("a block: the next one is {height}"),
+                remedy(self.next),
+            );
         }
         let firsts = (block.first_tx, block.first_evm_tx);
         let expected = (self.at.txs + 1, self.at.evm_txs + 1);
         if height == self.next && firsts != expected {
-            let expected = format!("first transactions {expected:?}, as the block before ends, not {firsts:?}");
+            let expected =
+                format!("first transactions {expected:?}, as the block before ends, not {firsts:?}");
             report.row("sequences of a block", row, expected, remedy(height - 1));
         }
         let hash = match hash_of(height, block) {

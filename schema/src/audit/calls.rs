@@ -21,7 +21,15 @@ struct Frame {
 }
 
 pub(super) fn check(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
-    let mut walk = Walk { ground, report, next: 1, height: ground.identity.start_height, block: None, tx: None };
+    let mut walk = Walk {
+        ground,
+        report,
+        next: 1,
+        height: ground.identity.start_height,
+        whole: true,
+        block: None,
+        tx: None,
+    };
     let (mut heights, mut hashes) = (0, 0);
     store::for_each_row(ground.snapshot, Calls::SPEC, Bounds::all(), |key, value| {
         let (block, tx) = walk.chunk(key, value)?;
@@ -31,7 +39,7 @@ pub(super) fn check(ground: &Ground<'_>, report: &mut Report) -> Result<(), Erro
     })?;
     heights += walk.close_block()?;
     hashes += walk.close_tx()?;
-    let (next, last) = (walk.next, ground.last_call());
+    let (next, last, whole) = (walk.next, ground.last_call(), walk.whole);
     if next != last + 1 {
         let key = meta::key::<CallLane>().to_bytes();
         let stored = format!("{:?}", ground.calls);
@@ -40,6 +48,10 @@ pub(super) fn check(ground: &Ground<'_>, report: &mut Report) -> Result<(), Erro
         report.row("lane of internal transactions", row, format!("{} frames", next - 1), remedy);
     }
     report.checked("call frames", next - 1);
+    if !whole {
+        // What is missing or unreadable has its places; they come again with it.
+        return Ok(());
+    }
     strays::<CallsByHeight>(ground, heights, report)?;
     strays::<CallsByHash>(ground, hashes, report)
 }
@@ -57,6 +69,8 @@ struct Walk<'r, 'g> {
     next: u64,
     /// Of the last frame.
     height: u64,
+    /// Every chunk so far is there and can be read.
+    whole: bool,
     block: Option<Group<u64>>,
     tx: Option<Group<HashPrefix>>,
 }
@@ -68,12 +82,14 @@ impl Walk<'_, '_> {
         let row = (Calls::SPEC, key, Some(value));
         if seq != self.next {
             let expected = format!("frames from {} on", self.next);
+            self.whole = false;
             self.report.row("sequence of call frames", row, expected, Remedy::Index(self.height));
         }
         let mut found = (0, 0);
         let frames = self.frames(seq, value);
         match frames {
             Err(reason) => {
+                self.whole = false;
                 self.report.row("record of call frames", row, reason, Remedy::Index(self.height));
                 self.next = seq + 1;
             }
@@ -94,9 +110,11 @@ impl Walk<'_, '_> {
         let mut chunk = Vec::new();
         let codec = &self.ground.codec;
         codec.decode_into(Calls::SPEC, seq, payload, &mut chunk).map_err(|error| error.to_string())?;
-        let ranges = Frames::ranges(&chunk).filter(|ranges| !ranges.is_empty()).ok_or("frames with their lengths")?;
+        let ranges =
+            Frames::ranges(&chunk).filter(|ranges| !ranges.is_empty()).ok_or("frames with their lengths")?;
         let frame = |range: std::ops::Range<usize>| {
-            let frame: Frame = serde_json::from_slice(&chunk[range]).map_err(|error| format!("a frame: {error}"))?;
+            let frame: Frame =
+                serde_json::from_slice(&chunk[range]).map_err(|error| format!("a frame: {error}"))?;
             let digits = frame.hash.strip_prefix("0x").unwrap_or_default();
             let hash = hex::decode(digits).ok().and_then(|hash| <[u8; 32]>::try_from(hash).ok());
             Ok((frame.height, hash_prefix(&hash.ok_or("a frame with its transaction's hash")?)))

@@ -3,7 +3,7 @@
 use store::value::Value as _;
 use store::{COUNT, List};
 
-use super::{Finding, Ground, Remedy, Report, same, shown};
+use super::{Finding, Ground, Remedy, Report, same};
 use crate::Error;
 use crate::audit::report::bytes;
 use crate::evm_tx::AccountEvmTxs;
@@ -37,12 +37,13 @@ fn list<L: List>(
             None => "nothing".to_owned(),
             Some(found) => u64::decode(found).map_or_else(|| bytes(found), |number| number.to_string()),
         };
-        let owner = if of_count { shown(fault.key.get(1..).unwrap_or_default()) } else { shown(&fault.key) };
+        let expected =
+            if of_count { format!("{} in {}", fault.expected, L::SPEC.name) } else { fault.expected };
         report.add(Finding {
             kind,
             table: fault.table,
             stored,
-            expected: format!("{} (list {} of {owner})", fault.expected, L::SPEC.name),
+            expected,
             key: fault.key,
             remedy: remedy(fault.from),
         });

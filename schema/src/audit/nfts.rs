@@ -73,7 +73,9 @@ fn fold(ground: &Ground<'_>, scratch: &dyn Store, report: &mut Report) -> Result
             start = [&key[..], &[0]].concat();
             n += 1;
             // Rows that do not decode are found elsewhere.
-            let Ok((height, Message(log))) = store::table::decode_row::<NftLog>(&key, &value) else { continue };
+            let Ok((height, Message(log))) = store::table::decode_row::<NftLog>(&key, &value) else {
+                continue;
+            };
             let row = (NftLog::SPEC, key.as_slice(), Some(value.as_slice()));
             if height > ground.blocks.height || height < ground.identity.start_height {
                 let remedy = Remedy::Index(ground.blocks.height.max(ground.identity.start_height));
@@ -172,7 +174,9 @@ impl Subjects {
             return Ok(());
         }
         store::for_each_row(ground.snapshot, NftLog::SPEC, Bounds::all(), |key, value| {
-            let Ok((height, Message(log))) = store::table::decode_row::<NftLog>(key, value) else { return Ok(()) };
+            let Ok((height, Message(log))) = store::table::decode_row::<NftLog>(key, value) else {
+                return Ok(());
+            };
             let concerned = log.entries.iter().any(|entry| match &entry.change {
                 Some(Change::Origin(_)) => self.origins || !self.collections.is_empty(),
                 Some(Change::Collection(new)) => self.collections.contains(&new.address),

@@ -82,7 +82,12 @@ fn strays<R: Table<Key = u64>, H: Table<Key = (HashPrefix, u64)>>(
     })
 }
 
-fn hash(ground: &Ground<'_>, table: &'static TableSpec, seq: u64, payload: &[u8]) -> Result<HashPrefix, String> {
+fn hash(
+    ground: &Ground<'_>,
+    table: &'static TableSpec,
+    seq: u64,
+    payload: &[u8],
+) -> Result<HashPrefix, String> {
     let mut json = Vec::new();
     ground.codec.decode_into(table, seq, payload, &mut json).map_err(|error| error.to_string())?;
     let record: Record = serde_json::from_slice(&json).map_err(|error| format!("a record: {error}"))?;

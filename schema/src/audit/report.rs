@@ -161,11 +161,12 @@ impl Report {
 
 /// A stored value as a reader knows it: its text, or hexadecimal; cut where it is long.
 pub fn bytes(value: &[u8]) -> String {
-    let text = std::str::from_utf8(value).ok().filter(|text| text.chars().all(|c| !c.is_control()));
-    let text = match text {
-        Some(text) if !text.is_empty() => format!("`{text}`"),
+    // A number of a few bytes may look like a text.
+    const SHORT: usize = 8;
+    let text = match std::str::from_utf8(value) {
         _ if value.is_empty() => return "an empty value".to_owned(),
-        _ => hex::encode(value),
+        Ok(text) if value.len() > SHORT && !text.contains(char::is_control) => format!("`{text}`"),
+        Ok(_) | Err(_) => hex::encode(value),
     };
     match text.char_indices().nth(2 * SHOWN_BYTES) {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], value.len()),

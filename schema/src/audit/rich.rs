@@ -52,7 +52,12 @@ fn balances(ground: &Ground<'_>, report: &mut Report) -> Result<u64, Error> {
             let row = (Holders::SPEC, holder.as_slice(), None);
             report.row("missing holder", row, "an empty value", Remedy::Row(Some(Vec::new())));
             let asked = format!("what the contract says of {}", hex::encode(account));
-            report.row("balance without its holder", (Balances::SPEC, key, Some(value)), asked, Remedy::Balance(contract, account));
+            report.row(
+                "balance without its holder",
+                (Balances::SPEC, key, Some(value)),
+                asked,
+                Remedy::Balance(contract, account),
+            );
         }
         Ok::<(), Error>(())
     })?;

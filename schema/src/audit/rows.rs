@@ -92,7 +92,9 @@ fn remedy(ground: &Ground<'_>, spec: &'static TableSpec, key: &[u8]) -> Remedy {
         Ok(seq) if is_one_of(&[tx::Txs::SPEC]) => ground.heights.of_tx(seq),
         Ok(seq) if is_one_of(&[crate::evm_tx::EvmTxs::SPEC]) => ground.heights.of_evm_tx(seq),
         Ok(seq) if is_one_of(&[internal_tx::Calls::SPEC]) => ground.heights.of_call(seq),
-        Ok(height) if is_one_of(&[block::Blocks::SPEC, internal_tx::CallsByHeight::SPEC, NftLog::SPEC]) => height,
+        Ok(height) if is_one_of(&[block::Blocks::SPEC, internal_tx::CallsByHeight::SPEC, NftLog::SPEC]) => {
+            height
+        }
         Ok(_) => start,
     };
     Remedy::Index(height.clamp(start, ground.blocks.height.max(start)))

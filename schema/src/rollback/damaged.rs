@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use store::{Batch, Bounds, COUNT, Durability, Key as _, List, Message, Order, Store, Table, Value as _, prefix_end};
+use store::{
+    Batch, Bounds, COUNT, Durability, Key as _, List, Message, Order, Store, Table, Value as _, prefix_end,
+};
 
 use super::{BATCH_BYTES, block_lane_at, call_lane_at, commit};
 use crate::block::Blocks;

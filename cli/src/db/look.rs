@@ -1,0 +1,54 @@
+//! `cairn db info` and `cairn db digest`: what a database is of, and one hash over it.
+
+use std::fmt::Write as _;
+
+use schema::digest;
+use store::Store as _;
+
+use super::{Viewed, lanes, view};
+use crate::output;
+use crate::settings::Settings;
+use crate::settings::units::bytes_text;
+
+/// Prints what the database is of, how far it has come, and how large it is.
+pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
+    let data = settings.data()?;
+    let Viewed { store, _own } = view(data)?;
+    let identity = schema::open::existing(&store)?;
+    let (blocks, calls) = lanes(&*store.snapshot()?)?;
+    let bytes = store.disk_bytes()?;
+    let mut text = String::new();
+    writeln!(text, "directory     {}", data.display())?;
+    writeln!(text, "chain         {}, vm {}, prefix {}", identity.chain_id, identity.vm, identity.prefix)?;
+    writeln!(text, "format        {}", identity.format)?;
+    writeln!(text, "first height  {}", identity.start_height)?;
+    writeln!(
+        text,
+        "blocks        height {}, {} transactions, {} EVM transactions",
+        blocks.height, blocks.txs, blocks.evm_txs
+    )?;
+    writeln!(text, "internal txs  height {}, {} call frames", calls.height, calls.calls)?;
+    let each = bytes
+        .checked_div(blocks.txs)
+        .map_or_else(String::new, |each| format!(", {each} bytes a transaction"));
+    writeln!(text, "on disk       {} ({bytes} bytes, logs included{each})", bytes_text(bytes))?;
+    writeln!(text, "\n{:<20} {:>14} {:>12} {:>12}", "table", "rows, about", "in files", "in memory")?;
+    for size in store.table_sizes()? {
+        let (files, memory) = (bytes_text(size.file_bytes), bytes_text(size.memory_bytes));
+        writeln!(text, "{:<20} {:>14} {files:>12} {memory:>12}", size.name, size.estimated_rows)?;
+    }
+    Ok(output::print(&text)?)
+}
+
+/// Prints one hash over all records, and one for each table if wanted.
+pub(super) fn print_digest(settings: &Settings, with_tables: bool) -> anyhow::Result<()> {
+    let Viewed { store, _own } = view(settings.data()?)?;
+    schema::open::existing(&store)?;
+    let tables = digest::tables(&*store.snapshot()?)?;
+    let mut text = String::new();
+    for table in tables.iter().filter(|_| with_tables) {
+        writeln!(text, "table {:<20} {:>12} rows {}", table.table, table.rows, hex::encode(table.sha256))?;
+    }
+    writeln!(text, "digest {}", hex::encode(digest::total(&tables)))?;
+    Ok(output::print(&text)?)
+}

@@ -1,0 +1,29 @@
+//! The node that a database is compared with: its addresses are settings, everything else the database tells.
+
+use std::sync::Arc;
+
+use node::{Limits, Node};
+use schema::meta::Identity;
+
+use crate::settings::given::Group;
+use crate::settings::keys::Scope;
+use crate::settings::{Error, Settings};
+
+/// The settings of commands that work on a data directory and ask a node.
+#[derive(Clone, Debug)]
+pub(crate) struct Mended;
+
+impl Group for Mended {
+    const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Data, Scope::Node];
+}
+
+/// Clients for the node of the chain that the database is of.
+pub(super) fn node(settings: &Settings, identity: &Identity) -> anyhow::Result<Arc<Node>> {
+    let settings = Settings { vm: Some(identity.vm.parse()?), ..settings.clone() };
+    Ok(Arc::new(Node::new(settings.endpoints()?, Limits::default())?))
+}
+
+/// Fails early where an address is missing that every database needs.
+pub(super) fn must_be_given(settings: &Settings) -> Result<(), Error> {
+    settings.endpoints().map(|_| ())
+}

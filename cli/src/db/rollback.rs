@@ -1,0 +1,26 @@
+//! `cairn db rollback`: takes back blocks.
+
+use std::fmt::Write as _;
+
+use schema::rollback;
+use store::Store as _;
+
+use super::{lanes, own};
+use crate::output;
+use crate::settings::Settings;
+
+/// Takes back all blocks above `to`.
+pub(super) fn roll_back(settings: &Settings, to: u64) -> anyhow::Result<()> {
+    let store = own(settings.data()?)?;
+    rollback::finish_pending(&store)?;
+    let (before, calls_before) = lanes(&*store.snapshot()?)?;
+    rollback::rollback(&store, to)?;
+    let (after, calls) = lanes(&*store.snapshot()?)?;
+    let mut text = String::new();
+    writeln!(text, "rolled back from height {} to {}", before.height, after.height)?;
+    writeln!(text, "blocks        {} fewer", before.height - after.height)?;
+    writeln!(text, "transactions  {} fewer, {} left", before.txs - after.txs, after.txs)?;
+    writeln!(text, "EVM           {} fewer, {} left", before.evm_txs - after.evm_txs, after.evm_txs)?;
+    writeln!(text, "internal txs  height {} to {}, {} left", calls_before.height, calls.height, calls.calls)?;
+    Ok(output::print(&text)?)
+}

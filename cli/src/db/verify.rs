@@ -1,0 +1,126 @@
+//! `cairn db verify`: looks for damage, and heals it if it is to.
+//!
+//! Without `--repair` nothing is written but to temporary directories, and another process may write the database.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::Context as _;
+use ingest::verify::{Scope, Scratch};
+use schema::audit::Report;
+use store::{RocksOptions, RocksStore, Store};
+use tempfile::TempDir;
+
+use super::node::{must_be_given, node};
+use super::{Viewed, own, view};
+use crate::settings::Settings;
+use crate::{interrupt, output, runtime};
+
+/// How it is verified.
+#[derive(Debug, clap::Args)]
+pub(crate) struct How {
+    /// About so many heights, tokens and balances are compared with the node, the first and the last height among them
+    #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "all")]
+    sample: usize,
+    /// Indexes the whole chain a second time, into a temporary directory (TMPDIR), and compares every row
+    #[arg(long, conflicts_with = "offline")]
+    all: bool,
+    /// Asks no node: the database against itself only
+    #[arg(long)]
+    offline: bool,
+    /// Heals what is found and verifies again; what indexes must not be running. Rows that follow from others are
+    /// written from them; what only the chain knows is indexed again, from the lowest height that is wrong
+    #[arg(long)]
+    repair: bool,
+}
+
+/// The database could not be checked: neither sound nor damaged.
+#[derive(Debug, thiserror::Error)]
+#[error("the database could not be checked")]
+pub(crate) struct NotChecked(#[source] anyhow::Error);
+
+/// Verifies the database, and fails if something is wrong with it.
+pub(super) fn verify(settings: &Settings, how: How) -> anyhow::Result<()> {
+    if !how.offline {
+        must_be_given(settings).context("the node to compare with; `--offline` needs none")?;
+    }
+    let sound = runtime::block_on(check(settings, how)).map_err(NotChecked)?;
+    anyhow::ensure!(sound, "the database is damaged");
+    Ok(())
+}
+
+/// Whether it is sound in the end.
+async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
+    let stop = interrupt::watch()?;
+    let data = settings.data()?;
+    let (store, _own_dir): (Arc<dyn Store>, Option<TempDir>) = if how.repair {
+        (Arc::new(own(data)?), None)
+    } else {
+        let Viewed { store, _own } = view(data)?;
+        (Arc::new(store), Some(_own))
+    };
+    let identity = schema::open::existing(&*store)?;
+    let node = if how.offline { None } else { Some(node(settings, &identity)?) };
+    let scope = if how.all { Scope::All } else { Scope::Sample(how.sample) };
+    let dir =
+        tempfile::Builder::new().prefix("cairn-verify-").tempdir().context("making a temporary directory")?;
+    let scratch = scratch(&dir);
+    if how.repair {
+        let done = ingest::verify::repair(&store, node.as_ref(), scope, &scratch, stop).await?;
+        let mut text = report(&done.found);
+        if !done.found.is_sound() || !done.steps.is_empty() {
+            for step in &done.steps {
+                writeln!(text, "repair: {step}")?;
+            }
+            text.push_str("after the repair\n");
+            text.push_str(&report(&done.left));
+        }
+        output::print(&text)?;
+        return Ok(done.left.is_sound());
+    }
+    let found = tokio::select! {
+        found = ingest::verify::verify(&store, node.as_ref(), scope, &scratch) => found?,
+        () = interrupt::stopped(&stop) => anyhow::bail!("it was stopped before the end"),
+    };
+    output::print(&report(&found))?;
+    Ok(found.is_sound())
+}
+
+/// Makes stores in directories of their own below `dir`.
+fn scratch(dir: &TempDir) -> Box<Scratch> {
+    let (path, made) = (dir.path().to_owned(), AtomicUsize::new(0));
+    Box::new(move || {
+        let path = path.join(made.fetch_add(1, Ordering::Relaxed).to_string());
+        Ok(Arc::new(RocksStore::open(&path, schema::TABLES, RocksOptions::default())?))
+    })
+}
+
+/// Every finding in a line, what was looked at, and a summary.
+fn report(report: &Report) -> String {
+    let mut text = String::new();
+    for finding in &report.findings {
+        text.push_str(&finding.to_string());
+        text.push('\n');
+    }
+    for (kind, count) in &report.counts {
+        let shown = report.findings.iter().filter(|finding| finding.kind == *kind).count() as u64;
+        if *count > shown {
+            text.push_str(&format!("{kind}: {} more\n", count - shown));
+        }
+    }
+    text.push_str(&line("checked", report.checked.iter()));
+    text.push_str(&line("not told by the node", report.unchecked.iter()));
+    let summary = match report.total() {
+        0 => "sound: nothing is wrong\n".to_owned(),
+        n => format!("damaged: {n} findings{}", line("", report.counts.iter())),
+    };
+    text + &summary
+}
+
+/// `title: what n, what n`; nothing where there is none.
+fn line<'a>(title: &str, counts: impl Iterator<Item = (&'a &'static str, &'a u64)>) -> String {
+    let counts: Vec<String> =
+        counts.filter(|(_, n)| **n > 0).map(|(what, n)| format!("{what} {n}")).collect();
+    if counts.is_empty() { String::new() } else { format!("{title}: {}\n", counts.join(", ")) }
+}
