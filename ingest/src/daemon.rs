@@ -73,7 +73,7 @@ impl Marks {
             moved = self.rich.changed() => moved,
         };
         if moved.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }
@@ -188,10 +188,11 @@ impl Ingest {
             outcome
         };
         let all = async {
+            // Boxed, or whoever polls this moves 16 KiB about.
             let (outcome, (), (), ()) = tokio::join!(
-                blocks,
-                self.run_calls(halt.subscribe()),
-                self.run_rich_list(halt.subscribe()),
+                Box::pin(blocks),
+                Box::pin(self.run_calls(halt.subscribe())),
+                Box::pin(self.run_rich_list(halt.subscribe())),
                 self.watch_chain(halt.subscribe())
             );
             outcome

@@ -47,6 +47,9 @@ pub trait Ranked: Table<Key = (Self::Owner, Self::Item)> {
     const TOWER_BITS: u32 = 6;
 }
 
+/// An item and what it holds.
+pub type ItemOf<R> = (<R as Ranked>::Item, <R as Table>::Value);
+
 /// Number of items of `owner`.
 pub fn len<R: Ranked>(snapshot: &dyn Snapshot, owner: &R::Owner) -> Result<u64, Error> {
     Ok(Set::of::<R>(owner).head(snapshot)?.len)
@@ -65,7 +68,7 @@ pub fn slice<R: Ranked>(
     snapshot: &dyn Snapshot,
     owner: &R::Owner,
     ranks: Range<u64>,
-) -> Result<Vec<(R::Item, R::Value)>, Error> {
+) -> Result<Vec<ItemOf<R>>, Error> {
     if ranks.is_empty() {
         return Ok(Vec::new());
     }
@@ -84,7 +87,7 @@ pub fn items<R: Ranked>(
     owner: &R::Owner,
     order: Order,
     limit: usize,
-) -> Result<Vec<(R::Item, R::Value)>, Error> {
+) -> Result<Vec<ItemOf<R>>, Error> {
     let start = owner.to_bytes();
     let end = prefix_end(&start);
     let rows = snapshot.scan(R::SPEC, Bounds { start: &start, end: end.as_deref() }, order, limit)?;

@@ -118,7 +118,7 @@ impl<'a> Txn<'a> {
     pub fn get<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
         let key = key.to_bytes();
         let stored = match self.written.get(T::SPEC, &key) {
-            Some(own) => return own.map(|value| decode_value::<T>(&key, value)).transpose(),
+            Some(own) => return own.as_ref().map(|value| decode_value::<T>(&key, value)).transpose(),
             None => self.snapshot.get(T::SPEC, &key)?,
         };
         stored.map(|value| decode_value::<T>(&key, &value)).transpose()
@@ -254,7 +254,7 @@ impl<'a> Txn<'a> {
 impl Snapshot for Txn<'_> {
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         match self.written.get(table, key) {
-            Some(own) => Ok(own.cloned()),
+            Some(own) => Ok(own.clone()),
             None => self.snapshot.get(table, key),
         }
     }
@@ -264,7 +264,7 @@ impl Snapshot for Txn<'_> {
             keys.iter().filter(|key| self.written.get(table, key).is_none()).cloned().collect();
         let mut stored = self.snapshot.multi_get(table, &unwritten)?.into_iter();
         let value = |key: &Vec<u8>| match self.written.get(table, key) {
-            Some(own) => own.cloned(),
+            Some(own) => own.clone(),
             None => stored.next().flatten(),
         };
         Ok(keys.iter().map(value).collect())

@@ -149,10 +149,13 @@ fn a_set_of_many_items_is_walked_and_audited() {
     assert!((250..=400).contains(&towers), "{towers} towers for 20,000 items");
 }
 
+/// A key and what is written there.
+type Damage = fn(&[Row]) -> (Vec<u8>, Option<Vec<u8>>);
+
 #[test]
 fn each_kind_of_damage_is_found_and_repaired() {
     let steps: Vec<Step> = (0..200).map(|i| Step::Insert(1, format!("item {i}"), i)).collect();
-    let damages: [fn(&[Row]) -> (Vec<u8>, Option<Vec<u8>>); 4] = [
+    let damages: [Damage; 4] = [
         |rows| (rows[0].0.clone(), None),
         |rows| (rows[0].0.clone(), Some(vec![7, 0, 0, 0, 0])),
         |rows| (rows[5].0.clone(), Some(vec![99])),

@@ -171,13 +171,11 @@ async fn balances_are_as_the_bank_says(recording: &str, last: u64, at_least: usi
         };
         for coin in line["answer"]["balances"].as_array().unwrap() {
             let denom = coin["denom"].as_str().unwrap();
-            let contract = match denom.strip_prefix("evm/") {
-                Some(digits) => hex::decode(digits).unwrap(),
-                None => {
-                    let row =
-                        store::table::read::<rich::Denoms>(&*snapshot, &Text(denom.to_owned())).unwrap();
-                    row.unwrap_or_else(|| panic!("the denom {denom} is not known"))
-                }
+            let contract = if let Some(digits) = denom.strip_prefix("evm/") {
+                hex::decode(digits).unwrap()
+            } else {
+                let row = store::table::read::<rich::Denoms>(&*snapshot, &Text(denom.to_owned())).unwrap();
+                row.unwrap_or_else(|| panic!("the denom {denom} is not known"))
             };
             let contract = <[u8; 20]>::try_from(contract).unwrap();
             let held = rich::balance(&*snapshot, &contract, &holder).unwrap().map(U256::from_be_bytes);

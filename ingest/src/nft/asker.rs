@@ -159,7 +159,8 @@ async fn erc721_uri(evm: &Evm, height: u64, token: &TokenKey) -> Result<Reply, E
 
 /// The number that an EVM token's id is.
 fn decimal(token_id: &str) -> Option<U256> {
-    U256::from_str_radix(token_id, 10).map_or(None, Some)
+    // What is no number is no token of this kind.
+    U256::from_str_radix(token_id, 10).ok()
 }
 
 /// The answer to a question about the state at `height`, or about the latest where that one is pruned; `None` is a fixed

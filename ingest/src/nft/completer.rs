@@ -26,7 +26,7 @@ const PAUSES: Backoff =
     Backoff { initial: Duration::from_millis(200), max: Duration::from_secs(30), jitter_percent: 20 };
 
 /// How often the log hears of questions that stay open.
-const REMINDER: Duration = Duration::from_secs(60);
+const REMINDER: Duration = Duration::from_mins(1);
 
 /// The asker of one database's open questions.
 pub(crate) struct Completer {

@@ -31,7 +31,10 @@ impl Worker {
         loop {
             let mut blocks = self.list.blocks.clone();
             let (baseline, reached) = (lane.baseline, blocks.wait_for(|mark| mark.height >= lane.baseline));
-            let Some(Ok(_)) = self.wait_for(reached).map(|mark| mark.map(|_| ())) else { return Ok(None) };
+            let reached = async { reached.await.is_ok() };
+            if self.wait_for(reached) != Some(true) {
+                return Ok(None);
+            }
             let Some(page) = self.page(&lane) else { return Ok(None) };
             match page {
                 Ok(page) => self.commit(&mut lane, page)?,

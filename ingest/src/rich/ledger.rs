@@ -98,15 +98,14 @@ pub(super) fn apply(
             }
         };
         let held = rich::balance(txn, &contract, &account)?.map(U256::from_be_bytes);
-        match balance(token, held, flow) {
-            Some(amount) => settled.push((contract, account, amount)),
-            None => {
-                if held.is_some() || token.complete {
-                    drifts(token, &contract, height, "more went out of an account than it held");
-                }
-                to_ask.push(ToAsk { contract, account, held, flow });
-            }
+        if let Some(amount) = balance(token, held, flow) {
+            settled.push((contract, account, amount));
+            continue;
         }
+        if held.is_some() || token.complete {
+            drifts(token, &contract, height, "more went out of an account than it held");
+        }
+        to_ask.push(ToAsk { contract, account, held, flow });
     }
     let Some(told) = ask(&to_ask)? else { return Ok(None) };
     for (asked, told) in to_ask.into_iter().zip(told) {

@@ -43,6 +43,11 @@ impl Head {
         out
     }
 
+    /// The levels that have towers, highest first.
+    fn levels(&self) -> impl Iterator<Item = usize> {
+        (1..=LEVELS).rev().filter(|level| self.towers[level - 1] > 0)
+    }
+
     fn decode(mut bytes: &[u8]) -> Option<Self> {
         let mut head = Self { len: take_varint(&mut bytes)?, ..Self::default() };
         for towers in &mut head.towers {
@@ -95,7 +100,7 @@ impl Set {
     /// Number of items before `item`.
     pub(super) fn rank(&self, snapshot: &dyn Snapshot, head: &Head, item: &[u8]) -> Result<u64, Error> {
         let (mut rank, mut lower) = (0_u64, Vec::new());
-        for level in self.levels(head) {
+        for level in head.levels() {
             let upto = |tower: &[u8], _| tower <= item;
             self.walk(snapshot, level, &mut lower, &mut rank, upto)?;
         }
@@ -111,7 +116,7 @@ impl Set {
         ranks: Range<u64>,
     ) -> Result<Vec<Row>, Error> {
         let (mut rank, mut lower) = (0_u64, Vec::new());
-        for level in self.levels(head) {
+        for level in head.levels() {
             let upto = |_: &[u8], rank| rank <= ranks.start;
             self.walk(snapshot, level, &mut lower, &mut rank, upto)?;
         }
@@ -124,11 +129,6 @@ impl Set {
             return Err(corrupt(self.spec, &start, "there are fewer items than the set's count says"));
         }
         Ok(rows.split_off(size(ranks.start - rank)))
-    }
-
-    fn levels(&self, head: &Head) -> impl Iterator<Item = usize> + use<> {
-        let towers = head.towers;
-        (1..=LEVELS).rev().filter(move |level| towers[level - 1] > 0)
     }
 
     /// Walks `level` from the tower `lower` on, as long as `go_on(tower, items before it)`: `lower` becomes the last such
@@ -183,10 +183,10 @@ impl Set {
                 txn.write_raw(RANK, self.rank_key(level, item), Some(varint(own)));
                 head.towers[level - 1] += 1;
                 if let Some((key, gap)) = next {
-                    self.set_gap(txn, key, (gap + 1).checked_sub(own))?;
+                    set_gap(txn, key, (gap + 1).checked_sub(own))?;
                 }
             } else if let Some((key, gap)) = next {
-                self.set_gap(txn, key, gap.checked_add(1))?;
+                set_gap(txn, key, gap.checked_add(1))?;
             }
         }
         self.put_head(txn, &head);
@@ -215,7 +215,7 @@ impl Set {
                 head.towers[level - 1] -= 1;
             }
             if let Some((key, gap)) = next {
-                self.set_gap(txn, key, (gap + freed).checked_sub(1))?;
+                set_gap(txn, key, (gap + freed).checked_sub(1))?;
             }
         }
         head.len = head.len.checked_sub(1).ok_or_else(|| odd(&self.owner))?;
@@ -253,12 +253,12 @@ impl Set {
         self.walk(snapshot, level - 1, &mut lower, &mut items, |tower, _| tower <= item)?;
         Ok(items)
     }
+}
 
-    fn set_gap(&self, txn: &mut Txn<'_>, key: Vec<u8>, gap: Option<u64>) -> Result<(), Error> {
-        let gap = gap.ok_or_else(|| corrupt(RANK, &key, "a set's counts do not fit its items"))?;
-        txn.write_raw(RANK, key, Some(varint(gap)));
-        Ok(())
-    }
+fn set_gap(txn: &mut Txn<'_>, key: Vec<u8>, gap: Option<u64>) -> Result<(), Error> {
+    let gap = gap.ok_or_else(|| corrupt(RANK, &key, "a set's counts do not fit its items"))?;
+    txn.write_raw(RANK, key, Some(varint(gap)));
+    Ok(())
 }
 
 /// Number of rows from `start` on and before `end`.

@@ -11,8 +11,10 @@ use crate::{
     error::Error,
 };
 
-/// New values by key; `None` deletes.
-type Rows = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+/// A new value; `None` if the row was deleted.
+pub(super) type Written = Option<Vec<u8>>;
+
+type Rows = BTreeMap<Vec<u8>, Written>;
 
 /// Rows written and not committed, by table.
 #[derive(Default)]
@@ -26,13 +28,13 @@ impl Overlay {
         self.tables.iter().find(|(spec, _)| spec.tag == table.tag).map(|(_, rows)| rows)
     }
 
-    /// What was written to `key`: `Some(None)` if it was deleted, `None` if it was not touched.
-    pub(super) fn get(&self, table: &TableSpec, key: &[u8]) -> Option<Option<&Vec<u8>>> {
-        self.rows(table)?.get(key).map(Option::as_ref)
+    /// What was written to `key`, if anything.
+    pub(super) fn get(&self, table: &TableSpec, key: &[u8]) -> Option<&Written> {
+        self.rows(table)?.get(key)
     }
 
     /// Sets `key`, or deletes it.
-    pub(super) fn write(&mut self, table: &'static TableSpec, key: Vec<u8>, value: Option<Vec<u8>>) {
+    pub(super) fn write(&mut self, table: &'static TableSpec, key: Vec<u8>, value: Written) {
         let found = self.tables.iter().position(|(spec, _)| spec.tag == table.tag);
         let at = found.unwrap_or_else(|| {
             self.tables.push((table, Rows::new()));
@@ -77,7 +79,7 @@ impl Overlay {
 
 /// Two streams of rows in the same order as one; of two rows with one key the own one counts.
 fn merge<'a>(
-    own: impl Iterator<Item = (&'a Vec<u8>, &'a Option<Vec<u8>>)>,
+    own: impl Iterator<Item = (&'a Vec<u8>, &'a Written)>,
     mut stored: Stored<'_>,
     order: Order,
     limit: usize,

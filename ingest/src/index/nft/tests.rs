@@ -306,7 +306,9 @@ proptest! {
         let mut gone = subject.store.snapshot().unwrap().scan(
             schema::nft::Refused::SPEC, store::Bounds::all(), Order::Asc, 100).unwrap();
         gone.retain(|(_, value)| <u64 as store::Value>::decode(value).unwrap() > to);
-        gone.into_iter().for_each(|(key, _)| batch.delete(schema::nft::Refused::SPEC, key));
+        for (key, _) in gone {
+            batch.delete(schema::nft::Refused::SPEC, key);
+        }
         subject.store.commit(batch, Durability::Buffered).unwrap();
         rebuild::rebuild(&subject.store).unwrap();
         subject.counts = Counts::new(100);
