@@ -91,13 +91,14 @@ fn start<G: Group>(given: Given<G>) -> anyhow::Result<Settings> {
 /// A database that is looked at, with the directory that looking needs.
 struct Viewed {
     store: RocksStore,
-    _own: TempDir,
+    /// Gone when dropped.
+    own: TempDir,
 }
 
 fn view(data: &Path) -> anyhow::Result<Viewed> {
     let own = follow::own_dir()?;
     let store = RocksStore::follow(data, own.path(), schema::TABLES, RocksOptions::default())?;
-    Ok(Viewed { store, _own: own })
+    Ok(Viewed { store, own })
 }
 
 /// A database that is changed.

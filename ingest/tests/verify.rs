@@ -7,17 +7,20 @@
 mod damages;
 #[path = "verify/database.rs"]
 mod database;
+#[path = "verify/ending.rs"]
+mod ending;
 #[path = "verify/evm_damages.rs"]
 mod evm_damages;
 
 use ingest::verify::Scope;
-use schema::rollback::{Impossible, rollback, take_back};
+use schema::rollback::{Impossible, finish_pending, is_pending, rollback, take_back};
 use schema::tx::AccountTxs;
 use store::{List as _, Table as _};
 use testkit::indexed;
 
 use damages::Damage;
 use database::Indexed;
+use ending::Ending;
 
 /// More heights than the small recordings have.
 const EVERY_HEIGHT: Scope = Scope::Sample(1000);
@@ -29,7 +32,7 @@ async fn find_and_heal(indexed: &Indexed, damages: &[Damage], scope: Scope) {
         damage(&*store).unwrap();
         match indexed.heal(&store, scope).await {
             Ok(done) if done.found.is_sound() => failures.push(format!("{name}: not found")),
-            Ok(done) => println!("{name}: {:?}, {:?}", done.found.counts, done.steps),
+            Ok(_) => {}
             Err(error) => failures.push(format!("{name}: {error}")),
         }
     }
@@ -45,7 +48,7 @@ async fn nothing_is_found_in_what_was_never_damaged() {
         for scope in [most, Scope::Sample(5), Scope::All] {
             let report = indexed.look(&store, scope).await.unwrap();
             assert!(report.is_sound(), "{name} {scope:?}: {:#?}", report.findings);
-            println!("{name} {scope:?}: {:?}, not told: {:?}", report.checked, report.unchecked);
+            assert!(report.checked["rows"] > 200, "{name} {scope:?}: {:?}", report.checked);
         }
         assert_eq!(indexed::digest(&*store).unwrap(), indexed.digest, "looking changes nothing");
     }
@@ -114,4 +117,29 @@ async fn without_a_node_what_follows_from_other_rows_is_healed_and_nothing_else(
     let done = heal(std::sync::Arc::clone(&store)).await;
     assert!(!done.left.is_sound() && done.steps.is_empty(), "{:?}", done.steps);
     assert_eq!(indexed::digest(&*store).unwrap(), damaged);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn taking_back_a_damaged_database_may_end_between_any_two_commits() {
+    let indexed = Indexed::new("wasm-scenario").await.unwrap();
+    let back = indexed.copy().unwrap();
+    rollback(&*back, 30).unwrap();
+    let back = indexed::digest(&*back).unwrap();
+    for commits in 0.. {
+        let store = indexed.copy().unwrap();
+        // Beyond what stays, so that it is gone afterwards.
+        let (key, _) =
+            damages::entry(&*store, AccountTxs::SPEC, |ordinal, len| ordinal + 2 == len && len > 6).unwrap();
+        database::delete(&*store, AccountTxs::SPEC, key).unwrap();
+        let outcome = take_back(&Ending::after(commits, std::sync::Arc::clone(&store)), 31);
+        assert_eq!(is_pending(&*store).unwrap(), commits > 0 && outcome.is_err(), "after {commits} commits");
+        if commits > 0 {
+            finish_pending(&*store).unwrap();
+            assert_eq!(indexed::digest(&*store).unwrap(), back, "after {commits} commits");
+        }
+        if outcome.is_ok() {
+            assert!(commits > 10, "only {commits} commits");
+            break;
+        }
+    }
 }

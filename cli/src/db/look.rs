@@ -13,7 +13,7 @@ use crate::settings::units::bytes_text;
 /// Prints what the database is of, how far it has come, and how large it is.
 pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
     let data = settings.data()?;
-    let Viewed { store, _own } = view(data)?;
+    let Viewed { store, own: _own } = view(data)?;
     let identity = schema::open::existing(&store)?;
     let (blocks, calls) = lanes(&*store.snapshot()?)?;
     let bytes = store.disk_bytes()?;
@@ -42,7 +42,7 @@ pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
 
 /// Prints one hash over all records, and one for each table if wanted.
 pub(super) fn print_digest(settings: &Settings, with_tables: bool) -> anyhow::Result<()> {
-    let Viewed { store, _own } = view(settings.data()?)?;
+    let Viewed { store, own: _own } = view(settings.data()?)?;
     schema::open::existing(&store)?;
     let tables = digest::tables(&*store.snapshot()?)?;
     let mut text = String::new();

@@ -54,11 +54,11 @@ pub(super) fn verify(settings: &Settings, how: How) -> anyhow::Result<()> {
 async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     let stop = interrupt::watch()?;
     let data = settings.data()?;
-    let (store, _own_dir): (Arc<dyn Store>, Option<TempDir>) = if how.repair {
+    let (store, _directory): (Arc<dyn Store>, Option<TempDir>) = if how.repair {
         (Arc::new(own(data)?), None)
     } else {
-        let Viewed { store, _own } = view(data)?;
-        (Arc::new(store), Some(_own))
+        let Viewed { store, own } = view(data)?;
+        (Arc::new(store), Some(own))
     };
     let identity = schema::open::existing(&*store)?;
     let node = if how.offline { None } else { Some(node(settings, &identity)?) };
@@ -106,7 +106,7 @@ fn report(report: &Report) -> String {
     for (kind, count) in &report.counts {
         let shown = report.findings.iter().filter(|finding| finding.kind == *kind).count() as u64;
         if *count > shown {
-            text.push_str(&format!("{kind}: {} more\n", count - shown));
+            text += &line(kind, std::iter::once((&"more", &(count - shown))));
         }
     }
     text.push_str(&line("checked", report.checked.iter()));

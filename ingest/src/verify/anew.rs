@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use node::Node;
-use schema::audit::report::bytes;
+use schema::audit::report::{Write, bytes};
 use schema::audit::{Ground, Plan, Remedy, Report, twin};
 use schema::meta::{self, Meta, Named, RichLane};
 use schema::payload::Codec;
@@ -118,7 +118,7 @@ pub(super) async fn compare(
 }
 
 /// The rows that the comparison has found; all others were found by other means.
-fn earlier_rows(plan: &Plan, earlier: &Plan) -> Vec<(&'static TableSpec, Vec<u8>, Option<Vec<u8>>)> {
+fn earlier_rows(plan: &Plan, earlier: &Plan) -> Vec<Write> {
     let of_rich_list = |spec: &TableSpec| has(&OF_RICH_LIST, spec) || spec.tag == RANK.tag;
     let old = earlier.rows.iter().filter(|(spec, ..)| of_rich_list(spec)).cloned();
     old.chain(plan.rows.iter().cloned()).collect()

@@ -30,7 +30,7 @@ pub(super) struct Chain {
     pub(super) vm: Vm,
     pub(super) prefix: String,
     /// Whether the index begins after the chain does.
-    pub(super) mid_chain: bool,
+    pub(super) begins_late: bool,
     pub(super) codec: Arc<Codec>,
     /// The heights that the node has.
     pub(super) status: Status,
@@ -51,16 +51,13 @@ pub(super) struct Derived {
 /// The node's word that it is of this chain, if it comes in time.
 pub(super) async fn status(node: &Node, chain_id: &str) -> Result<Status, Error> {
     let asked = retry::until(Backoff::default(), "status", || node.comet.verify_chain(chain_id));
-    match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(status) => status.map_err(|source| Error::start("status", source)),
-        Err(_) => {
-            let reason = match node.comet.verify_chain(chain_id).await {
-                Ok(status) => return Ok(status),
-                Err(error) => error.to_string(),
-            };
-            Err(Error::Silent { seconds: PATIENCE.as_secs(), reason })
-        }
+    if let Ok(status) = tokio::time::timeout(PATIENCE, asked).await {
+        return status.map_err(|source| Error::start("status", source));
     }
+    // Once more, to say why.
+    let silent =
+        |error: node::Error| Error::Silent { seconds: PATIENCE.as_secs(), reason: error.to_string() };
+    node.comet.verify_chain(chain_id).await.map_err(silent)
 }
 
 impl Chain {
@@ -95,7 +92,7 @@ impl Chain {
         };
         let calls = CallSource { tools: tools(), store: Arc::clone(store) };
         let node = Arc::clone(node);
-        Ok(Self { node, vm, prefix, mid_chain, codec, status, scratch, asker, blocks, calls })
+        Ok(Self { node, vm, prefix, begins_late: mid_chain, codec, status, scratch, asker, blocks, calls })
     }
 
     /// Derives `height`; `None` if the node has forgotten what it takes.
@@ -120,7 +117,7 @@ impl Chain {
     /// What the node says about the NFTs of a block, where the scratch store has the tables as the block before left them.
     pub(super) async fn answers(&self, height: u64, nfts: &[NftAt]) -> Result<Answers, Error> {
         let asker = Arc::clone(&self.asker);
-        Inquiry::new(asker, Arc::clone(&self.scratch), self.mid_chain, height).ask(height, nfts).await
+        Inquiry::new(asker, Arc::clone(&self.scratch), self.begins_late, height).ask(height, nfts).await
     }
 
     /// Whether the node can be asked about the state at `height`: names and URIs of later are others.

@@ -102,7 +102,7 @@ pub(super) fn rows(
     let ground = Ground {
         vm: chain.vm,
         prefix: chain.prefix.clone(),
-        mid_chain: chain.mid_chain,
+        mid_chain: chain.begins_late,
         codec: Arc::clone(&chain.codec),
     };
     let mut counts = Counts::new(1024);

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use node::Node;
 use schema::meta::{self, BlockLane, CallLane, Identity, RichLane};
-use schema::{open, rollback};
+use schema::open;
+use schema::rollback::{self, Impossible};
 use store::{Snapshot, Store};
 use tokio::sync::watch;
 
@@ -39,6 +40,10 @@ pub async fn reindex(
         let lane: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
         (config(&*snapshot, &identity)?, lane.height)
     };
+    let first = identity.start_height;
+    if from < first || from > last + 1 {
+        return Err(Impossible::OutOfRange { to: from.saturating_sub(1), first, last }.into());
+    }
     // Before anything is taken back: a node that is not there, or no longer has it, brings nothing again.
     let there = status(node, &identity.chain_id).await?;
     if there.earliest_height > from {

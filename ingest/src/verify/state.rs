@@ -41,8 +41,11 @@ pub(super) async fn compare(
     Ok(())
 }
 
+/// Rows with their types.
+type Rows<T> = Vec<(<T as Table>::Key, <T as Table>::Value)>;
+
 /// About `n` rows of `T`, evenly apart, that decode.
-fn some<T: Table>(snapshot: &dyn Snapshot, n: u64) -> Result<Vec<(T::Key, T::Value)>, Error> {
+fn some<T: Table>(snapshot: &dyn Snapshot, n: u64) -> Result<Rows<T>, Error> {
     let mut len = 0;
     store::for_each_row(snapshot, T::SPEC, Bounds::all(), |_, _| {
         len += 1;
@@ -51,7 +54,7 @@ fn some<T: Table>(snapshot: &dyn Snapshot, n: u64) -> Result<Vec<(T::Key, T::Val
     let (mut place, mut rows) = (0, Vec::new());
     store::for_each_row(snapshot, T::SPEC, Bounds::all(), |key, value| {
         if is_chosen(place, len, n) {
-            rows.extend(store::table::decode_row::<T>(key, value).map_or(None, Some));
+            rows.extend(store::table::decode_row::<T>(key, value).ok());
         }
         place += 1;
         Ok::<(), Error>(())
@@ -89,8 +92,8 @@ async fn owner(
 ) -> Option<Account> {
     match (chain.vm, &*chain.node) {
         (Vm::Evm, Node { evm: Some(evm), .. }) => {
-            let contract = <[u8; 20]>::try_from(collection.0.as_bytes()).map_or(None, Some)?;
-            let data = abi::owner_of(U256::from_str_radix(id, 10).map_or(None, Some)?);
+            let contract = <[u8; 20]>::try_from(collection.0.as_bytes()).ok()?;
+            let data = abi::owner_of(U256::from_str_radix(id, 10).ok()?);
             let answer = patiently(|| evm.call(contract, &data, Some(height))).await?;
             Account::from_bytes(&abi::read_address(&answer)?)
         }
@@ -127,8 +130,8 @@ fn object_owner(answer: &[u8]) -> Option<Account> {
     struct Object {
         owner: String,
     }
-    let answer: Answer = serde_json::from_slice(answer).map_or(None, Some)?;
-    let object: Annotated = serde_json::from_str(&answer.resource.move_resource).map_or(None, Some)?;
+    let answer: Answer = serde_json::from_slice(answer).ok()?;
+    let object: Annotated = serde_json::from_str(&answer.resource.move_resource).ok()?;
     Account::from_hex_literal(&object.data.owner)
 }
 
@@ -190,7 +193,7 @@ fn in_bank(ground: &Ground<'_>, contract: &Address, balances: &[(String, String)
         denom.to_lowercase() == own || matches!(stored, Ok(Some(found)) if found == contract)
     };
     let (_, amount) = balances.iter().find(|(denom, _)| is_it(denom))?;
-    U256::from_str_radix(amount, 10).map_or(None, Some)
+    U256::from_str_radix(amount, 10).ok()
 }
 
 async fn balances(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report) -> Result<(), Error> {
@@ -239,19 +242,12 @@ fn is_silent(ground: &Ground<'_>, contract: &Address) -> Result<bool, Error> {
 async fn denoms(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report) -> Result<(), Error> {
     let Some(rest) = &chain.node.rest else { return Ok(()) };
     for (Text(denom), stored) in some::<Denoms>(ground.snapshot, n)? {
-        let told = match denom
-            .strip_prefix("evm/")
-            .and_then(|digits| Account::from_hex_literal(&format!("0x{digits}")))
-        {
-            Some(contract) => Address::try_from(contract.as_bytes()).map_or(None, Some),
-            None => {
-                let asked =
-                    retry::until(Backoff::default(), "contract of a denom", || rest.erc20_of_denom(&denom));
-                match tokio::time::timeout(PATIENCE, asked).await {
-                    Ok(Ok(told)) => told,
-                    Ok(Err(_)) | Err(_) => None,
-                }
-            }
+        let told = if let Some(contract) = own_contract(&denom) {
+            Some(contract)
+        } else {
+            let ask = || rest.erc20_of_denom(&denom);
+            let asked = retry::until(Backoff::default(), "contract of a denom", ask);
+            tokio::time::timeout(PATIENCE, asked).await.ok().and_then(Result::ok).flatten()
         };
         let Some(told) = told else {
             report.unchecked("denoms", 1);
@@ -266,6 +262,12 @@ async fn denoms(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report)
         }
     }
     Ok(())
+}
+
+/// The contract in `evm/<40 hex digits>`.
+fn own_contract(denom: &str) -> Option<Address> {
+    let contract = Account::from_hex_literal(&format!("0x{}", denom.strip_prefix("evm/")?))?;
+    Address::try_from(contract.as_bytes()).ok()
 }
 
 /// A denom whose contract is not told within this counts as one without an answer.

@@ -98,11 +98,12 @@ impl Walk {
 fn hash_of(height: u64, block: &Block) -> Result<Vec<u8>, String> {
     let json: Value = serde_json::from_slice(&block.json).map_err(|error| format!("JSON: {error}"))?;
     for (member, number) in [("height", height), ("tx_count", block.txs)] {
-        if json[member] != number.to_string() {
-            return Err(format!("{member} {number}, not {}", json[member]));
+        let wanted = number.to_string();
+        if json[member] != wanted {
+            return Err(format!("{member} {wanted}, not {}", json[member]));
         }
     }
-    let seconds = chain::Timestamp::from_unix_nanos(block.time).seconds().to_string();
+    let seconds = chain::Timestamp::from_unix_nanos(block.time).seconds();
     if json["timestamp"] != seconds {
         return Err(format!("timestamp {seconds}, not {}", json["timestamp"]));
     }

@@ -62,11 +62,14 @@ impl fmt::Display for Finding {
     }
 }
 
+/// A row to write, or without a value to delete.
+pub type Write = (&'static TableSpec, Vec<u8>, Option<Vec<u8>>);
+
 /// What healing has to do.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Rows to write or to delete.
-    pub rows: Vec<(&'static TableSpec, Vec<u8>, Option<Vec<u8>>)>,
+    pub rows: Vec<Write>,
     /// Whether the tables of NFTs are to be made anew.
     pub nfts: bool,
     /// The lowest height that is to be indexed again.

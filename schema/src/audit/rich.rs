@@ -1,6 +1,6 @@
 //! Holders against balances, and denoms against their lower-case forms.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use store::key::Text;
 use store::{Bounds, Key as _, Table as _};
@@ -91,28 +91,26 @@ fn holders(ground: &Ground<'_>, found: u64, report: &mut Report) -> Result<(), E
 }
 
 fn denoms(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
-    let mut folded = BTreeMap::new();
+    let mut folded = BTreeSet::new();
     store::for_each_row(ground.snapshot, Denoms::SPEC, Bounds::all(), |key, value| {
         let Some(Text(denom)) = Text::from_bytes(key) else { return Ok(()) };
-        folded.insert((Text(denom.to_lowercase()), Text(denom)).to_bytes(), ());
-        match Address::try_from(value) {
-            Ok(contract) => known(ground, &contract, (Denoms::SPEC, key, value), report),
-            Err(_) => {
-                report.row("denom", (Denoms::SPEC, key, Some(value)), "20 bytes", Remedy::RichList);
-                Ok(())
-            }
+        folded.insert((Text(denom.to_lowercase()), Text(denom)).to_bytes());
+        if let Ok(contract) = Address::try_from(value) {
+            return known(ground, &contract, (Denoms::SPEC, key, value), report);
         }
+        report.row("denom", (Denoms::SPEC, key, Some(value)), "20 bytes", Remedy::RichList);
+        Ok(())
     })?;
     report.checked("denoms", folded.len() as u64);
     store::for_each_row(ground.snapshot, DenomsFolded::SPEC, Bounds::all(), |key, value| {
-        if folded.remove(key).is_none() {
+        if !folded.remove(key) {
             // The denom itself may be lost.
             let row = (DenomsFolded::SPEC, key, Some(value));
             report.row("denom in lower case", row, "nothing: there is no such denom", Remedy::RichList);
         }
         Ok::<(), Error>(())
     })?;
-    for (key, ()) in folded {
+    for key in folded {
         let row = (DenomsFolded::SPEC, key.as_slice(), None);
         report.row("denom in lower case", row, "an empty value", Remedy::Row(Some(Vec::new())));
     }

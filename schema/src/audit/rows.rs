@@ -88,14 +88,13 @@ fn remedy(ground: &Ground<'_>, spec: &'static TableSpec, key: &[u8]) -> Remedy {
         return Remedy::None;
     }
     let height = match number {
-        Err(_) => start,
         Ok(seq) if is_one_of(&[tx::Txs::SPEC]) => ground.heights.of_tx(seq),
         Ok(seq) if is_one_of(&[crate::evm_tx::EvmTxs::SPEC]) => ground.heights.of_evm_tx(seq),
         Ok(seq) if is_one_of(&[internal_tx::Calls::SPEC]) => ground.heights.of_call(seq),
         Ok(height) if is_one_of(&[block::Blocks::SPEC, internal_tx::CallsByHeight::SPEC, NftLog::SPEC]) => {
             height
         }
-        Ok(_) => start,
+        Ok(_) | Err(_) => start,
     };
     Remedy::Index(height.clamp(start, ground.blocks.height.max(start)))
 }

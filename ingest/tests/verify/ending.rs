@@ -1,0 +1,40 @@
+//! A store that fails for good after so many commits, as one whose process ends there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use store::{Batch, Durability, Snapshot, Store};
+
+pub(crate) struct Ending {
+    store: Arc<dyn Store>,
+    commits_left: AtomicU64,
+}
+
+impl Ending {
+    pub(crate) fn after(commits: u64, store: Arc<dyn Store>) -> Self {
+        Self { store, commits_left: AtomicU64::new(commits) }
+    }
+}
+
+impl Store for Ending {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
+        self.store.snapshot()
+    }
+
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), store::Error> {
+        let one_less =
+            self.commits_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        match one_less {
+            Ok(_) => self.store.commit(batch, durability),
+            Err(_) => Err(store::Error::ReadOnly { path: "the end".into() }),
+        }
+    }
+
+    fn sync(&self) -> Result<(), store::Error> {
+        self.store.sync()
+    }
+
+    fn disk_bytes(&self) -> Result<u64, store::Error> {
+        self.store.disk_bytes()
+    }
+}
