@@ -108,4 +108,8 @@ fn a_database_that_cannot_be_checked_is_neither_sound_nor_damaged() {
     let (code, said) = verify(&data, &other.services());
     assert!(code == 2 && said.contains("e2e-move-1"), "{code} {said}");
     assert_eq!(verify(&data, &["--offline"]).0, 0);
+    let services: Vec<String> = played.services().into_iter().map(str::to_owned).collect();
+    drop(played);
+    let (code, said) = verify(&data, &services.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(code == 2 && said.contains("the node does not answer within 15 s"), "{code} {said}");
 }
