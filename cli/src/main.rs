@@ -46,7 +46,11 @@ fn main() -> ExitCode {
         Err(error) => {
             // If standard error is gone, the exit code still tells.
             drop(io::stderr().write_all(chain(&error).as_bytes()));
-            if error.is::<settings::Error>() || error.is::<db::NotChecked>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+            if error.is::<settings::Error>() || error.is::<db::NotChecked>() {
+                ExitCode::from(2)
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }

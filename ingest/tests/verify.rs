@@ -11,6 +11,8 @@ mod database;
 mod ending;
 #[path = "verify/evm_damages.rs"]
 mod evm_damages;
+#[path = "verify/owners.rs"]
+mod owners;
 
 use ingest::verify::Scope;
 use schema::rollback::{Impossible, finish_pending, is_pending, rollback, take_back};
