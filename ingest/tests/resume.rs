@@ -4,14 +4,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ingest::{Config, Ingest};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::digest::TableDigest;
 use schema::meta::{self, BlockLane, CallLane, PendingRollback};
 use schema::rollback::{Impossible, finish_pending, rollback};
-use store::{Batch, Durability, MemStore, RocksOptions, RocksStore, Snapshot, Store};
+use store::{MemStore, RocksOptions, RocksStore, Store};
+use testkit::ending::Ending;
 use testkit::{indexed, recording};
 use tokio::sync::watch;
 
@@ -121,35 +121,6 @@ async fn a_rollback_on_disk_is_the_same() {
     }
 }
 
-/// A store that fails for good after so many commits, as one whose process ends there.
-struct Ending {
-    store: Arc<MemStore>,
-    commits_left: AtomicU64,
-}
-
-impl Store for Ending {
-    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
-        self.store.snapshot()
-    }
-
-    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), store::Error> {
-        let one_less =
-            self.commits_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
-        match one_less {
-            Ok(_) => self.store.commit(batch, durability),
-            Err(_) => Err(store::Error::ReadOnly { path: "the end".into() }),
-        }
-    }
-
-    fn sync(&self) -> Result<(), store::Error> {
-        self.store.sync()
-    }
-
-    fn disk_bytes(&self) -> Result<u64, store::Error> {
-        self.store.disk_bytes()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rollback_that_ends_between_any_two_commits_is_finished_before_anything_else() {
     let recording = Arc::new(Recording::open(&testkit::recording("wasm-scenario")).unwrap());
@@ -159,7 +130,7 @@ async fn a_rollback_that_ends_between_any_two_commits_is_finished_before_anythin
         let store = Arc::new(MemStore::new());
         let whole: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
         indexed::index(Arc::clone(&recording), Options::default(), Arc::clone(&whole)).await.unwrap();
-        let ending = Ending { store: Arc::clone(&store), commits_left: AtomicU64::new(commits) };
+        let ending = Ending::after(commits, Arc::<MemStore>::clone(&store) as Arc<dyn Store>);
         let outcome = rollback(&ending, to);
         let begun = meta::read::<PendingRollback>(&*store.snapshot().unwrap()).unwrap().is_some();
         assert_eq!(begun, commits > 0 && outcome.is_err(), "after {commits} commits");

@@ -7,8 +7,6 @@
 mod damages;
 #[path = "verify/database.rs"]
 mod database;
-#[path = "verify/ending.rs"]
-mod ending;
 #[path = "verify/evm_damages.rs"]
 mod evm_damages;
 #[path = "verify/owners.rs"]
@@ -18,11 +16,11 @@ use ingest::verify::Scope;
 use schema::rollback::{Impossible, finish_pending, is_pending, rollback, take_back};
 use schema::tx::AccountTxs;
 use store::{List as _, Table as _};
+use testkit::ending::Ending;
 use testkit::indexed;
 
 use damages::Damage;
 use database::Indexed;
-use ending::Ending;
 
 /// More heights than the small recordings have.
 const EVERY_HEIGHT: Scope = Scope::Sample(1000);

@@ -6,7 +6,12 @@
 //! depends on the log alone, not on when an answer arrived.
 
 pub mod fold;
+mod log;
+mod open;
 pub mod rebuild;
+
+pub use self::log::{Change, Entry, Log, Mint, NewCollection, NewUri, Origin, Transfer};
+pub use self::open::{About, Question, Subject, TokenKey, Waiter, question_height, question_number};
 
 use store::key::Text;
 use store::{Access, List, Message, Ranked, Table, TableSpec};
@@ -304,118 +309,6 @@ impl Table for NftLog {
     type Value = Message<Log>;
 }
 
-/// What happened to NFTs in one block.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Log {
-    /// The block's header time, nanoseconds since 1970 UTC.
-    #[prost(int64, tag = "1")]
-    pub time: i64,
-    /// In the order of their places.
-    #[prost(message, repeated, tag = "2")]
-    pub entries: Vec<Entry>,
-}
-
-/// One thing that happened.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Entry {
-    /// Where in the block: twice the ordinal of the event, one less for a collection that the event made known.
-    #[prost(uint32, tag = "1")]
-    pub place: u32,
-    /// Sequence of the transaction; 0 for what happened outside of one.
-    #[prost(uint64, tag = "2")]
-    pub tx: u64,
-    /// What.
-    #[prost(oneof = "Change", tags = "3, 4, 5, 6, 7, 8")]
-    pub change: Option<Change>,
-}
-
-/// What can happen.
-#[derive(Clone, PartialEq, Eq, prost::Oneof)]
-pub enum Change {
-    /// A collection was made, or seen for the first time.
-    #[prost(message, tag = "3")]
-    Collection(NewCollection),
-    /// A token was minted, or seen for the first time.
-    #[prost(message, tag = "4")]
-    Mint(Mint),
-    /// A token has another owner.
-    #[prost(message, tag = "5")]
-    Transfer(Transfer),
-    /// A token is gone.
-    #[prost(message, tag = "6")]
-    Burn(TokenName),
-    /// A token has another URI.
-    #[prost(message, tag = "7")]
-    Uri(NewUri),
-    /// Collections of a name came from one of another name.
-    #[prost(message, tag = "8")]
-    Origin(Origin),
-}
-
-/// A collection that was not known.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct NewCollection {
-    /// Its address, 20 or 32 bytes.
-    #[prost(bytes = "vec", tag = "1")]
-    pub address: Vec<u8>,
-    /// What is known of it; without the origin's name.
-    #[prost(message, required, tag = "2")]
-    pub collection: Collection,
-}
-
-/// A token that did not exist, or was not known.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Mint {
-    /// Which.
-    #[prost(message, required, tag = "1")]
-    pub token: TokenName,
-    /// Address of its owner, 20 or 32 bytes.
-    #[prost(bytes = "vec", tag = "2")]
-    pub owner: Vec<u8>,
-    /// Its URI, if it is known.
-    #[prost(string, tag = "3")]
-    pub uri: String,
-    /// Move: its object, 32 bytes; else empty.
-    #[prost(bytes = "vec", tag = "4")]
-    pub object: Vec<u8>,
-    /// Number of the open question for the URI, 0 if there is none.
-    #[prost(uint64, tag = "5")]
-    pub question: u64,
-}
-
-/// A token that went to somebody.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Transfer {
-    /// Which.
-    #[prost(message, required, tag = "1")]
-    pub token: TokenName,
-    /// Address of its new owner, 20 or 32 bytes.
-    #[prost(bytes = "vec", tag = "2")]
-    pub owner: Vec<u8>,
-}
-
-/// A new URI of a token.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct NewUri {
-    /// Which.
-    #[prost(message, required, tag = "1")]
-    pub token: TokenName,
-    /// The URI.
-    #[prost(string, tag = "2")]
-    pub uri: String,
-}
-
-/// Two names of one class of tokens.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Origin {
-    /// The name on this chain.
-    #[prost(string, tag = "1")]
-    pub local: String,
-    /// The name on the chain that it came from.
-    #[prost(string, tag = "2")]
-    pub origin: String,
-}
-
 /// Contracts and objects that are no NFTs though an event looked like it: they are not asked about again.
 ///
 /// | address (1 + 20 or 32) | → height at which that was found out (varint)
@@ -441,69 +334,6 @@ impl Table for Questions {
     type Value = Message<Question>;
 }
 
-/// The number of the question about what stands at `place` of the block at `height`.
-pub fn question_number(height: u64, place: u32) -> u64 {
-    (height << PLACE_BITS) | u64::from(place)
-}
-
-/// The height that a question is about.
-pub fn question_height(number: u64) -> u64 {
-    number >> PLACE_BITS
-}
-
-/// 16 million places in a block, and 10^12 heights.
-const PLACE_BITS: u32 = 24;
-
-/// A question about an NFT at some height.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Question {
-    /// What is to be found out.
-    #[prost(oneof = "About", tags = "1, 2, 3")]
-    pub about: Option<About>,
-}
-
-/// What is to be found out.
-#[derive(Clone, PartialEq, Eq, Hash, prost::Oneof)]
-pub enum About {
-    /// Whether there is a collection at an address, and its name and creator.
-    #[prost(message, tag = "1")]
-    Collection(Subject),
-    /// Move: whether an object is a token, and which.
-    #[prost(message, tag = "2")]
-    Object(Subject),
-    /// The URI of a token.
-    #[prost(message, tag = "3")]
-    Uri(TokenKey),
-}
-
-/// What events wait for.
-#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
-pub struct Subject {
-    /// Its address, 20 or 32 bytes.
-    #[prost(bytes = "vec", tag = "1")]
-    pub address: Vec<u8>,
-    /// EVM: a token that should be there, in decimal, and ...
-    #[prost(string, tag = "2")]
-    pub token_id: String,
-    /// ... its owner at the end of the block; both empty if no token is left.
-    #[prost(bytes = "vec", tag = "3")]
-    pub owner: Vec<u8>,
-}
-
-/// [`TokenName`], to be told apart by.
-#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
-pub struct TokenKey {
-    /// Address of the collection, 20 or 32 bytes.
-    #[prost(bytes = "vec", tag = "1")]
-    pub collection: Vec<u8>,
-    /// The token's id in it.
-    #[prost(string, tag = "2")]
-    pub token_id: String,
-    /// Move: its object, 32 bytes; else empty.
-    #[prost(bytes = "vec", tag = "3")]
-    pub object: Vec<u8>,
-}
-
 /// Events that wait for the answer to a question about their subject.
 ///
 /// | subject (1 + 20 or 32) | height (8, BE) | place (4, BE) | → [`Waiter`] (protobuf)
@@ -514,33 +344,4 @@ impl Table for Waiting {
     const SPEC: &'static TableSpec = &TableSpec { name: "nft_waiting", tag: 0x52, access: Access::Scan };
     type Key = (Owner, u64, u32);
     type Value = Message<Waiter>;
-}
-
-/// An event that waits. Addresses are those of the event: 20 or 32 bytes, empty if there is none.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Waiter {
-    /// The block's header time, nanoseconds since 1970 UTC.
-    #[prost(int64, tag = "1")]
-    pub time: i64,
-    /// Sequence of the transaction; 0 for what happened outside of one.
-    #[prost(uint64, tag = "2")]
-    pub tx: u64,
-    /// 1 mint, 2 transfer, 3 burn.
-    #[prost(uint32, tag = "3")]
-    pub kind: u32,
-    /// The collection, if the event names it.
-    #[prost(bytes = "vec", tag = "4")]
-    pub collection: Vec<u8>,
-    /// The token's id, if the event names it.
-    #[prost(string, optional, tag = "5")]
-    pub token_id: Option<String>,
-    /// Move: the token's object.
-    #[prost(bytes = "vec", tag = "6")]
-    pub object: Vec<u8>,
-    /// Who owns it then.
-    #[prost(bytes = "vec", tag = "7")]
-    pub owner: Vec<u8>,
-    /// Its URI, if the event tells it.
-    #[prost(string, optional, tag = "8")]
-    pub uri: Option<String>,
 }

@@ -3,11 +3,13 @@
 //! | module | holds |
 //! |---|---|
 //! | [`altered`] | a replayed node some of whose answers are otherwise |
+//! | [`ending`] | a store whose process ends at some commit |
 //! | [`indexed`] | a recorded chain, played by a replay node and indexed |
 //! | [`golden`] | what the deployed server answered on the same chains, and what may differ |
 //! | [`oracle`] | what the recorded chains said about their own state |
 
 pub mod altered;
+pub mod ending;
 pub mod golden;
 pub mod indexed;
 pub mod oracle;

@@ -205,6 +205,16 @@ pub fn collection_resource(answer: &[u8]) -> Option<CollectionResource> {
     Some(CollectionResource { creator: Account::from_hex_literal(&collection.creator)?, name })
 }
 
+/// Reads the owner in the answer of
+/// `/initia/move/v1/accounts/{object}/resources/by_struct_tag?struct_tag=0x1::object::ObjectCore`.
+pub fn object_owner(answer: &[u8]) -> Option<Account> {
+    #[derive(Deserialize)]
+    struct Object {
+        owner: String,
+    }
+    Account::from_hex_literal(&resource::<Object>(answer)?.owner)
+}
+
 /// The node hands a resource out as JSON in a JSON string.
 fn resource<T: DeserializeOwned>(answer: &[u8]) -> Option<T> {
     #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use chain::nft::wasm;
+use chain::nft::{move_vm, wasm};
 use chain::{Account, U256, Vm, abi};
 use futures_util::StreamExt as _;
 use node::retry::{self, Backoff};
@@ -11,7 +11,6 @@ use schema::audit::{Ground, Remedy, Report};
 use schema::keys::Owner;
 use schema::nft::{Token, Tokens};
 use schema::rich::{Address, Balances, Denoms, Erc20, Erc20s, amount_of};
-use serde::Deserialize;
 use store::key::Text;
 use store::{Bounds, Key as _, Message, Snapshot, Table, Value as _};
 
@@ -106,33 +105,10 @@ async fn owner(
         (Vm::Move, Node { rest: Some(rest), .. }) => {
             let object = Account::from_bytes(&token.object)?.to_hex();
             let ask = || rest.move_resource(&object, "0x1::object::ObjectCore", Some(height));
-            object_owner(&patiently(ask).await?)
+            move_vm::object_owner(&patiently(ask).await?)
         }
         _ => None,
     }
-}
-
-/// The `owner` of an `ObjectCore`, as the node hands resources out: JSON in a JSON string.
-fn object_owner(answer: &[u8]) -> Option<Account> {
-    #[derive(Deserialize)]
-    struct Answer {
-        resource: Resource,
-    }
-    #[derive(Deserialize)]
-    struct Resource {
-        move_resource: String,
-    }
-    #[derive(Deserialize)]
-    struct Annotated {
-        data: Object,
-    }
-    #[derive(Deserialize)]
-    struct Object {
-        owner: String,
-    }
-    let answer: Answer = serde_json::from_slice(answer).ok()?;
-    let object: Annotated = serde_json::from_str(&answer.resource.move_resource).ok()?;
-    Account::from_hex_literal(&object.data.owner)
 }
 
 /// An answer, if there is one soon.

@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use store::{Batch, Durability, Snapshot, Store};
 
-pub(crate) struct Ending {
+/// A store that fails for good at some commit; reads go on.
+pub struct Ending {
     store: Arc<dyn Store>,
     commits_left: AtomicU64,
 }
 
 impl Ending {
-    pub(crate) fn after(commits: u64, store: Arc<dyn Store>) -> Self {
+    /// `store`, for so many commits.
+    pub fn after(commits: u64, store: Arc<dyn Store>) -> Self {
         Self { store, commits_left: AtomicU64::new(commits) }
     }
 }

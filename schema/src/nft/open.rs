@@ -1,0 +1,93 @@
+//! What is not known yet about NFTs: questions to the node, and events that wait for the answers.
+
+/// The number of the question about what stands at `place` of the block at `height`.
+pub fn question_number(height: u64, place: u32) -> u64 {
+    (height << PLACE_BITS) | u64::from(place)
+}
+
+/// The height that a question is about.
+pub fn question_height(number: u64) -> u64 {
+    number >> PLACE_BITS
+}
+
+/// 16 million places in a block, and 10^12 heights.
+const PLACE_BITS: u32 = 24;
+
+/// A question about an NFT at some height.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Question {
+    /// What is to be found out.
+    #[prost(oneof = "About", tags = "1, 2, 3")]
+    pub about: Option<About>,
+}
+
+/// What is to be found out.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Oneof)]
+pub enum About {
+    /// Whether there is a collection at an address, and its name and creator.
+    #[prost(message, tag = "1")]
+    Collection(Subject),
+    /// Move: whether an object is a token, and which.
+    #[prost(message, tag = "2")]
+    Object(Subject),
+    /// The URI of a token.
+    #[prost(message, tag = "3")]
+    Uri(TokenKey),
+}
+
+/// What events wait for.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct Subject {
+    /// Its address, 20 or 32 bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub address: Vec<u8>,
+    /// EVM: a token that should be there, in decimal, and ...
+    #[prost(string, tag = "2")]
+    pub token_id: String,
+    /// ... its owner at the end of the block; both empty if no token is left.
+    #[prost(bytes = "vec", tag = "3")]
+    pub owner: Vec<u8>,
+}
+
+/// [`TokenName`], to be told apart by.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct TokenKey {
+    /// Address of the collection, 20 or 32 bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub collection: Vec<u8>,
+    /// The token's id in it.
+    #[prost(string, tag = "2")]
+    pub token_id: String,
+    /// Move: its object, 32 bytes; else empty.
+    #[prost(bytes = "vec", tag = "3")]
+    pub object: Vec<u8>,
+}
+
+/// An event that waits. Addresses are those of the event: 20 or 32 bytes, empty if there is none.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Waiter {
+    /// The block's header time, nanoseconds since 1970 UTC.
+    #[prost(int64, tag = "1")]
+    pub time: i64,
+    /// Sequence of the transaction; 0 for what happened outside of one.
+    #[prost(uint64, tag = "2")]
+    pub tx: u64,
+    /// 1 mint, 2 transfer, 3 burn.
+    #[prost(uint32, tag = "3")]
+    pub kind: u32,
+    /// The collection, if the event names it.
+    #[prost(bytes = "vec", tag = "4")]
+    pub collection: Vec<u8>,
+    /// The token's id, if the event names it.
+    #[prost(string, optional, tag = "5")]
+    pub token_id: Option<String>,
+    /// Move: the token's object.
+    #[prost(bytes = "vec", tag = "6")]
+    pub object: Vec<u8>,
+    /// Who owns it then.
+    #[prost(bytes = "vec", tag = "7")]
+    pub owner: Vec<u8>,
+    /// Its URI, if the event tells it.
+    #[prost(string, optional, tag = "8")]
+    pub uri: Option<String>,
+}
