@@ -2,7 +2,7 @@
 //!
 //! Events tell who got what; whether a contract holds NFTs at all, and names and URIs, only the node can tell, at the
 //! height of the event. A fixed no is an answer. A node that cannot answer now holds nothing up: the block goes on without,
-//! and the question is kept and asked until there is an answer ([`completer`]).
+//! and the question is kept and asked until there is an answer (`completer`).
 
 pub(crate) mod asker;
 pub(crate) mod completer;

@@ -16,6 +16,7 @@ mod ledger;
 mod reconcile;
 
 use std::future::Future;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,8 +42,14 @@ use crate::source::insist;
 /// Rows of one commit, in bytes.
 const MAX_BATCH_BYTES: usize = 4 << 20;
 
-/// Balances that are asked for at once.
+/// Balances, or results of blocks, that are asked for at once.
 const AT_ONCE: usize = 16;
+
+/// Heights whose events are held at once: some have hundreds.
+const HEIGHTS_AT_ONCE: u64 = 128;
+
+/// A height and what happened to balances at it.
+type HeightEvents = (u64, Vec<Erc20Event>);
 
 /// The lane, to be run.
 pub(crate) struct RichList {
@@ -139,8 +146,9 @@ impl Worker {
         let snapshot = self.list.store.snapshot()?;
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
-        for height in lane.height + 1..=last {
-            let Some(events) = self.events(height)? else { return Ok(None) };
+        let last = last.min(lane.height + HEIGHTS_AT_ONCE);
+        let Some(heights) = self.events(lane.height + 1..=last)? else { return Ok(None) };
+        for (height, events) in heights {
             let ask = |balances: &[ToAsk]| self.ask(balances, height);
             if ledger::apply(height, &events, &mut txn, ask)?.is_none() {
                 return Ok(None);
@@ -170,20 +178,25 @@ impl Worker {
         told.map(|told| told.into_iter().collect()).transpose()
     }
 
-    /// What happened to balances at `height`.
-    fn events(&self, height: u64) -> Result<Option<Vec<Erc20Event>>, Error> {
-        if let Some(events) = self.list.handover.take(height) {
-            return Ok(Some(events));
-        }
+    /// What happened to balances at each of `heights`; `None` if it is to stop.
+    fn events(&self, heights: RangeInclusive<u64>) -> Result<Option<Vec<HeightEvents>>, Error> {
+        let events = futures_util::stream::iter(heights).map(|height| async move {
+            let events = match self.list.handover.take(height) {
+                Some(events) => events,
+                None => self.fetch(height).await?,
+            };
+            Ok((height, events))
+        });
+        let all = self.wait_for(events.buffered(AT_ONCE).collect::<Vec<_>>());
+        all.map(|all| all.into_iter().collect()).transpose()
+    }
+
+    async fn fetch(&self, height: u64) -> Result<Vec<Erc20Event>, Error> {
         let comet = &self.list.node.comet;
-        let Some(answer) = self.wait_for(insist(height, "block results", || comet.block_results(height)))
-        else {
-            return Ok(None);
-        };
-        let answer = answer?;
+        let answer = insist(height, "block results", || comet.block_results(height)).await?;
         let results = chain::comet::parse_results(&answer)
             .map_err(|error| Error::BadResults { height, reason: error.to_string() })?;
-        Ok(Some(chain::erc20::events(&results)))
+        Ok(chain::erc20::events(&results))
     }
 
     /// The result of `work`, or `None` if it is to stop.

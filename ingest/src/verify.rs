@@ -16,7 +16,7 @@
 //! | `members` | in which lists the sampled sequences stand |
 //! | `state` | owners of tokens, balances and denoms against the node |
 //! | `anew` | everything against a second index |
-//! | [`repair`], [`reindex`] | healing |
+//! | [`repair()`], [`reindex()`] | healing |
 //!
 //! What must hold: looking writes nothing but to scratch stores; what the node does not say is counted, never a finding.
 

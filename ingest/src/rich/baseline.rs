@@ -3,6 +3,8 @@
 //! Taken page by page, each page one commit, so that an interrupted baseline goes on where it was.
 
 use chain::{Account, U256};
+use std::time::Duration;
+
 use futures_util::StreamExt as _;
 use node::Rest;
 use node::retry::{self, Backoff};
@@ -13,6 +15,9 @@ use store::{Counts, Durability, Txn};
 
 use super::{AT_ONCE, Worker, ledger};
 use crate::Error;
+
+/// If the node has forgotten the state of the baseline, a later one is tried after this long.
+const LATER: Duration = Duration::from_secs(5);
 
 /// The key of the page after the last one.
 const DONE: &str = "";
@@ -39,6 +44,10 @@ impl Worker {
             match page {
                 Ok(page) => self.commit(&mut lane, page)?,
                 Err(Error::Node { source, .. }) if matches!(*source, node::Error::Pruned { .. }) => {
+                    // The index may be far behind the heights whose state the node still has.
+                    if self.wait_for(tokio::time::sleep(LATER)).is_none() {
+                        return Ok(None);
+                    }
                     let latest = self.list.blocks.borrow().height;
                     if latest <= baseline {
                         return Err(Error::Setup(

@@ -49,7 +49,7 @@ pub struct Subject {
     pub owner: Vec<u8>,
 }
 
-/// [`TokenName`], to be told apart by.
+/// Which token: [`super::TokenName`], to be told apart by.
 #[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
 pub struct TokenKey {
     /// Address of the collection, 20 or 32 bytes.
