@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
+use chain::nft::move_vm;
 use chain::{Account, U256, abi};
 use replay::{Options, Recording};
 use schema::keys::Owner;
 use schema::meta::{self, RichLane};
 use schema::nft::fold::{self, At};
-use schema::nft::{Collections, NftLog, Token, Tokens};
+use schema::nft::{Collections, NftLog, ObjectTokens, Token, Tokens};
 use schema::rich;
 use serde_json::Value;
 use store::key::{All, Text};
@@ -245,4 +246,68 @@ async fn every_cw721_is_as_its_contract_says_at_the_last_height() {
         }
     }
     assert_eq!((names, tokens), (2, 18));
+}
+
+/// Every `0x1::nft::Nft` and `0x1::collection::Collection` at its height.
+async fn move_tokens_are_as_their_resources_say(recording: &str, at_least: usize) {
+    let indexed = index(recording).await;
+    let mut questions: BTreeMap<u64, Vec<(Account, bool, Value)>> = BTreeMap::new();
+    for line in oracle::lines(recording, "/resources/by_struct_tag?struct_tag=0x1::").unwrap() {
+        let path = line["path"].as_str().unwrap();
+        let address = path.trim_start_matches("/initia/move/v1/accounts/").split('/').next().unwrap();
+        let Some(height) = line["height"].as_u64() else { continue };
+        let asked =
+            (Account::from_hex_literal(address).unwrap(), path.ends_with("::Nft"), line["answer"].clone());
+        questions.entry(height).or_default().push(asked);
+    }
+    let mut compared = 0;
+    at_each(&indexed, questions.keys().copied(), |height, store| {
+        for (address, is_token, answer) in &questions[&height] {
+            let (snapshot, answer) = (store.snapshot().unwrap(), answer.to_string());
+            if *is_token {
+                let name = store::table::read::<ObjectTokens>(&*snapshot, &Owner(*address)).unwrap();
+                let Message(name) = name.unwrap();
+                let row = token(store, account(&name.collection), &name.token_id);
+                let said = move_vm::nft_resource(answer.as_bytes());
+                let said = said.map(|said| (said.collection, said.token_id, said.uri));
+                let row = row.map(|row| (account(&name.collection), name.token_id, row.uri));
+                assert_eq!(row, said, "{} at {height}", address.to_hex());
+            } else {
+                let row = store::table::read::<Collections>(&*snapshot, &Owner(*address)).unwrap();
+                let said = move_vm::collection_resource(answer.as_bytes());
+                let said = said.map(|said| (said.name, said.creator));
+                let row = row.map(|Message(row)| (row.name, account(&row.creator)));
+                assert_eq!(row, said, "{} at {height}", address.to_hex());
+            }
+            compared += 1;
+        }
+    });
+    assert!(compared >= at_least, "only {compared} answers were compared");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_move_token_is_as_its_resource_says_at_each_height() {
+    move_tokens_are_as_their_resources_say("move-scenario", 12).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_token_of_the_l1_is_as_its_resource_says_and_a_voucher_knows_where_it_came_from() {
+    move_tokens_are_as_their_resources_say("l1-l2/l1", 6).await;
+    let store = index("l1-l2/l1").await;
+    let address =
+        Account::from_hex_literal("0xb42e0ce7124f4057c58f5e362aa79c6484451b3721981a80027046dd55b47afb");
+    let row =
+        store::table::read::<Collections>(&*store.snapshot().unwrap(), &Owner(address.unwrap())).unwrap();
+    let Message(row) = row.unwrap();
+    assert_eq!(row.name, "ibc/0AB7456FAC59E9A3733187696736F0B544B5BC1E6BE3EE961E15E40BF84BBCC3");
+    assert_eq!(row.origin_name, "Rollup Apes");
+    assert_eq!(row.creator, Account::from_hex_literal("0x1").unwrap().as_bytes());
+    // `cat1` went to the rollup, came back, and was given away: a returning token is no voucher.
+    let cats =
+        Account::from_hex_literal("0xa955cbcbaf04e15fcd20511785fbf5a61ebf62463494f1e08a1f97df89de3a8c")
+            .unwrap();
+    assert_eq!(
+        account(&token(&store, cats, "cat1").unwrap().owner).to_hex(),
+        "0x8a5b29decca5afd535919a863af3508e1b36589e"
+    );
 }
