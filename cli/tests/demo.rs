@@ -11,16 +11,21 @@ fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
     command.env("TMPDIR", temporary.path());
     let mut demo = Cairn::spawn(command);
     demo.line("e2e-evm-1 is indexed: 655 transactions in heights 1 to 226");
-    let paths: Vec<_> = (0..7).map(|_| demo.line("http://")).collect();
+    let paths: Vec<_> = (0..10).map(|_| demo.line("http://")).collect();
     for path in &paths {
         let (code, answer) = get(&format!("http://{path}"));
         assert!(code == 200 && answer.is_object(), "{path}: {code} {answer}");
     }
     let has = |part: &str| paths.iter().any(|path| path.contains(part));
-    assert!(
-        has("/status") && has("/evm-internal-txs") && has("/txs/by_account/init1") && has("/swagger"),
-        "{paths:?}"
-    );
+    let shown = [
+        "/status",
+        "/evm-internal-txs",
+        "/txs/by_account/init1",
+        "/swagger",
+        "/richlist/",
+        "/nft/v1/tokens/",
+    ];
+    assert!(shown.into_iter().all(has), "{paths:?}");
 
     demo.signal("INT");
     assert_eq!(demo.ended().0, Some(0));
