@@ -189,3 +189,30 @@ proptest! {
         prop_assert_eq!(&digest(&store), digests.last().unwrap());
     }
 }
+
+#[test]
+fn a_height_at_which_a_token_was_healed_too_goes_back_to_before_both() {
+    let store = MemStore::new();
+    let ledger = Ledger::from([((token(0), holder(1)), U256::from(5))]);
+    commit(&store, 1, &[], &ledger);
+    let before = digest(&store);
+    let made = Erc20Event::Contract { contract: token(0) };
+    let minted =
+        Erc20Event::Transfer { contract: token(0), from: [0; 20], to: holder(1), amount: U256::from(5) };
+    commit(&store, 2, &[made, minted], &ledger);
+
+    let snapshot = store.snapshot().unwrap();
+    let mut counts = Counts::new(1);
+    let (mut txn, mut healed) = (Txn::new(&*snapshot, &mut counts), rich::Before::default());
+    super::put_balance(&token(0), &holder(1), U256::from(9), true, &mut healed, &mut txn).unwrap();
+    rich::put_undo(&mut txn, 2, healed).unwrap();
+    let (batch, _pending) = txn.finish();
+    drop(snapshot);
+    store.commit(batch, Durability::Buffered).unwrap();
+
+    let held = |store: &MemStore| rich::balance(&*store.snapshot().unwrap(), &token(0), &holder(1)).unwrap();
+    assert_eq!(held(&store).map(U256::from_be_bytes), Some(U256::from(9)));
+    rich::go_back(&store, 1).unwrap();
+    assert_eq!(held(&store), None);
+    assert_eq!(digest(&store), before);
+}
