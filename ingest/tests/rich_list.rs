@@ -100,8 +100,27 @@ async fn a_token_that_changes_balances_without_telling_is_found_out_and_healed()
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_there_before_the_list_began_is_asked_for_where_it_is_touched() {
     // No account is told at the beginning, so nothing is known of GAS, which was there before.
-    let alter = |exchange: Exchange<'_>| {
-        if exchange.request.uri().path() == "/cosmos/auth/v1beta1/accounts" {
+    nothing_is_known_of_gas(|target| target.starts_with("/cosmos/auth/v1beta1/accounts")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_of_which_only_the_first_page_is_told_are_not_taken_for_all() {
+    nothing_is_known_of_gas(|target| target.starts_with("/cosmos/auth/v1beta1/accounts?page=2")).await;
+}
+
+/// Indexes from a node that refuses the questions that `refused` says. It tells accounts in two pages, of which the second
+/// is at `?page=2`.
+async fn nothing_is_known_of_gas(refused: impl Fn(&str) -> bool + Send + Sync + 'static) {
+    let alter = move |exchange: Exchange<'_>| {
+        let target = exchange.request.uri().to_string();
+        let is_second = target.contains("pagination.key=");
+        let target = if is_second { target.replace("accounts?", "accounts?page=2&") } else { target };
+        if target.starts_with("/cosmos/auth/v1beta1/accounts") && !is_second && !refused(&target) {
+            let mut page: serde_json::Value = serde_json::from_slice(&exchange.answer.body).unwrap();
+            page["pagination"]["next_key"] = "AQ==".into();
+            return Answer { status: exchange.answer.status, body: page.to_string().into() };
+        }
+        if refused(&target) {
             return Answer {
                 status: http::StatusCode::NOT_IMPLEMENTED,
                 body: r#"{"code":12,"message":"Not Implemented","details":[]}"#.into(),

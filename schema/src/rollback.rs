@@ -222,7 +222,11 @@ fn forget_sets(store: &dyn Store, txs: u64) -> Result<(), Error> {
     })
 }
 
-fn commit(store: &dyn Store, write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>) -> Result<(), Error> {
+/// One commit of what `write` writes.
+pub(crate) fn commit(
+    store: &dyn Store,
+    write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);

@@ -2,9 +2,10 @@
 //!
 //! Taken page by page, each page one commit, so that an interrupted baseline goes on where it was.
 
-use chain::{Account, U256};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use chain::{Account, U256};
 use futures_util::StreamExt as _;
 use node::Rest;
 use node::retry::{self, Backoff};
@@ -63,8 +64,10 @@ impl Worker {
                     lane = RichLane { height: 0, baseline: latest, next_accounts: FIRST.to_owned() };
                 }
                 Err(Error::Node { source, .. }) => {
-                    // Its no is fixed: whoever is touched is asked for then.
+                    // Its no is fixed: whoever is touched is asked for then. What earlier pages told is not all, and a
+                    // token is not to be taken for one whose holders are all known.
                     tracing::warn!(baseline, error = %source, "the node tells no accounts: the rich list begins empty");
+                    rich::clear(&*self.list.store)?;
                     self.commit(&mut lane, Page::default())?;
                 }
                 Err(error) => return Err(error),
@@ -103,9 +106,13 @@ impl Worker {
             let account = account.and_then(|account| Address::try_from(account.as_bytes()).ok());
             for (denom, amount) in balances {
                 let amount = U256::from_str_radix(&amount, 10);
-                if let (Some(account), Ok(amount)) = (account, amount) {
-                    page.held.push((denom, account, amount));
+                let (Some(account), Ok(amount)) = (account, amount) else { continue };
+                // Here, not while writing: who is told to stop writes no half of a page.
+                if !page.contracts.contains_key(&denom) {
+                    let contract = self.contract(rest, &denom).await?;
+                    page.contracts.insert(denom.clone(), contract);
                 }
+                page.held.push((denom, account, amount));
             }
         }
         Ok(page)
@@ -117,9 +124,19 @@ impl Worker {
         let mut txn = Txn::new(&*snapshot, &mut counts);
         // Nothing goes back behind the baseline.
         let mut before = Before::default();
-        for (denom, account, amount) in page.held {
-            let Some(contract) = self.contract(&denom, &mut before, &mut txn)? else { continue };
-            ledger::put_balance(&contract, &account, amount, true, &mut before, &mut txn)?;
+        for (denom, contract) in &page.contracts {
+            let Some(contract) = contract else { continue };
+            ledger::put_token(
+                contract,
+                &Erc20 { complete: true, ..Erc20::default() },
+                &mut before,
+                &mut txn,
+            )?;
+            ledger::know_denom(denom, contract, &mut before, &mut txn)?;
+        }
+        for (denom, account, amount) in &page.held {
+            let Some(Some(contract)) = page.contracts.get(denom) else { continue };
+            ledger::put_balance(contract, account, *amount, true, &mut before, &mut txn)?;
         }
         lane.next_accounts = page.next;
         if lane.next_accounts == DONE {
@@ -131,35 +148,18 @@ impl Worker {
         Ok(self.list.store.commit(batch, Durability::Synced)?)
     }
 
-    /// The contract of a bank denom, asked for once; `None` if it has none, or the lane is to stop.
-    fn contract(
-        &self,
-        denom: &str,
-        before: &mut Before,
-        txn: &mut Txn<'_>,
-    ) -> Result<Option<Address>, Error> {
-        if let Some(contract) = txn.get::<Denoms>(&Text(denom.to_owned()))? {
-            return Ok(Address::try_from(contract).ok());
+    /// The contract of a bank denom, asked for if no earlier page had it; `None` if it has none.
+    async fn contract(&self, rest: &Rest, denom: &str) -> Result<Option<Address>, Error> {
+        if let Some(contract) = evm_denom(denom) {
+            return Ok(Some(contract));
         }
-        let contract = match evm_denom(denom) {
-            Some(contract) => Some(contract),
-            None => self.ask_contract(denom)?,
-        };
-        if let Some(contract) = contract {
-            ledger::put_token(&contract, &Erc20 { complete: true, ..Erc20::default() }, before, txn)?;
-            ledger::know_denom(denom, &contract, before, txn)?;
+        let key = Text(denom.to_owned());
+        if let Some(known) = store::table::read::<Denoms>(&*self.list.store.snapshot()?, &key)? {
+            return Ok(Address::try_from(known).ok());
         }
-        Ok(contract)
-    }
-
-    fn ask_contract(&self, denom: &str) -> Result<Option<Address>, Error> {
-        let Some(rest) = &self.list.node.rest else { return Ok(None) };
-        let ask = retry::until(Backoff::default(), "contract of a denom", || rest.erc20_of_denom(denom));
-        match self.wait_for(ask) {
-            Some(Ok(contract)) => Ok(contract),
-            Some(Err(error)) => Err(Error::node(0, "contract of a denom", error)),
-            None => Ok(None),
-        }
+        let asked =
+            retry::until(Backoff::default(), "contract of a denom", || rest.erc20_of_denom(denom)).await;
+        asked.map_err(|error| Error::node(0, "contract of a denom", error))
     }
 }
 
@@ -167,6 +167,8 @@ impl Worker {
 #[derive(Default)]
 struct Page {
     held: Vec<(String, Address, U256)>,
+    /// The contracts of the denoms; none where a denom has none.
+    contracts: BTreeMap<String, Option<Address>>,
     next: String,
 }
 

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::Error;
 use crate::meta::{self, Meta, PendingNftRebuild};
+use crate::rollback::commit;
 
 /// Rows of one commit, in bytes.
 const BATCH_BYTES: usize = 8 << 20;
@@ -115,13 +116,4 @@ pub(crate) fn wipe(store: &dyn Store, spec: &'static TableSpec, prefix: &[u8]) -
         store.commit(batch, Durability::Buffered)?;
     }
     Ok(())
-}
-
-fn commit(store: &dyn Store, write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    let mut counts = Counts::new(1);
-    let mut txn = Txn::new(&*snapshot, &mut counts);
-    write(&mut txn)?;
-    let (batch, _) = txn.finish();
-    Ok(store.commit(batch, Durability::Synced)?)
 }
