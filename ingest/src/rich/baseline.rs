@@ -108,10 +108,11 @@ impl Worker {
                 let amount = U256::from_str_radix(&amount, 10);
                 let (Some(account), Ok(amount)) = (account, amount) else { continue };
                 // Here, not while writing: who is told to stop writes no half of a page.
-                if !page.contracts.contains_key(&denom) {
-                    let contract = self.contract(rest, &denom).await?;
-                    page.contracts.insert(denom.clone(), contract);
-                }
+                let unknown = match page.contracts.get(&denom) {
+                    Some(_) => None,
+                    None => Some((denom.clone(), self.contract(rest, &denom).await?)),
+                };
+                page.contracts.extend(unknown);
                 page.held.push((denom, account, amount));
             }
         }
