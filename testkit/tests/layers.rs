@@ -20,8 +20,10 @@ const fn place(name: &'static str, layer: u8, may_import: &'static [&'static str
     Place { name, layer, may_import }
 }
 
-const EVERY_LIBRARY: &[&str] =
-    &["proto", "txjson", "chain", "store", "schema", "node", "web", "ingest", "query", "replay"];
+const EVERY_LIBRARY: &[&str] = &[
+    "proto", "txjson", "chain", "store", "schema", "node", "web", "registry", "planner", "messages",
+    "tracker", "ingest", "query", "replay", "route",
+];
 
 /// The house, from the ground up.
 const HOUSE: &[Place] = &[
@@ -37,19 +39,29 @@ const HOUSE: &[Place] = &[
     place("node", 3, &["chain", "proto"]),
     // Knows no chain and no store.
     place("web", 3, &[]),
+    // Knows the world from files alone.
+    place("registry", 3, &["chain"]),
+    // Pure: no clock, no IO.
+    place("planner", 4, &["chain", "registry"]),
+    // Pure as well.
+    place("messages", 5, &["chain", "planner", "registry"]),
+    // Never `planner`: what is on a chain is followed, not what was planned.
+    place("tracker", 4, &["chain", "node", "registry", "store"]),
     place("ingest", 4, &["chain", "node", "schema", "store", "txjson"]),
     // Never `node`: answering a request never asks one.
     place("query", 4, &["chain", "schema", "store", "web"]),
     // Never `ingest`, which must not be able to tell a replay from a node.
     place("replay", 4, &["chain", "node", "web"]),
-    place("cli", 5, EVERY_LIBRARY),
-    place("testkit", 5, EVERY_LIBRARY),
+    // Never `schema`, `ingest` or `query`: it has a database of its own.
+    place("route", 6, &["chain", "messages", "node", "planner", "registry", "store", "tracker", "web"]),
+    place("cli", 7, EVERY_LIBRARY),
+    place("testkit", 7, EVERY_LIBRARY),
     place(
         "benches",
-        6,
+        8,
         &[
-            "proto", "txjson", "chain", "store", "schema", "node", "web", "ingest", "query", "replay",
-            "testkit",
+            "proto", "txjson", "chain", "store", "schema", "node", "web", "registry", "planner", "messages",
+            "tracker", "ingest", "query", "replay", "route", "testkit",
         ],
     ),
 ];
@@ -64,13 +76,13 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rustls", &["node"]),
     ("tonic", &["proto", "node"]),
     ("cosmrs", &["chain", "proto"]),
-    ("alloy", &["chain"]),
+    ("alloy", &["chain", "messages", "tracker"]),
     // Who may wait.
-    ("tokio", &["node", "web", "ingest", "replay", "cli", "testkit", "benches"]),
+    ("tokio", &["node", "web", "ingest", "replay", "tracker", "route", "cli", "testkit", "benches"]),
     ("anyhow", &["cli", "testkit", "benches"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
-    ("toml", &["cli"]),
+    ("toml", &["cli", "registry"]),
     ("tracing-subscriber", &["cli"]),
     ("criterion", &["benches"]),
 ];

@@ -1,0 +1,165 @@
+//! What is asked of the planner, and what it answers.
+
+use chain::U256;
+use registry::facts::Quote;
+use registry::{AssetRef, BridgeKind, BridgeRef, ChannelRef, Facts, OftRef, Registry};
+
+/// What a plan is made from.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// Chains, assets and what connects them.
+    pub registry: &'a Registry,
+    /// What the chains said last.
+    pub facts: &'a Facts,
+    /// What LayerZero's contracts ask for.
+    pub quotes: &'a dyn Quotes,
+}
+
+/// Quotes that are known.
+pub trait Quotes {
+    /// What sending `amount` from leg `from` to leg `to` (positions in the group) costs and brings; `None` if nobody
+    /// knows, which makes the planner leave that hop out.
+    fn quote(&self, oft: OftRef, from: usize, to: usize, amount: U256) -> Option<Quote>;
+}
+
+/// A transfer that somebody wants to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What is sent.
+    pub from: AssetRef,
+    /// What is to arrive.
+    pub to: AssetRef,
+    /// Base units of `from`.
+    pub amount_in: U256,
+    /// Only by the optimistic bridge's withdrawal.
+    pub op_withdraw: bool,
+    /// Whether the user would sign more than one transaction.
+    pub multi_tx: bool,
+    /// Whether the user can sign an op hook.
+    pub op_hook: bool,
+    /// Only these kinds of bridges; `None` is all.
+    pub bridges: Option<Vec<BridgeKind>>,
+}
+
+/// A way that works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// In order, joined: each starts with what the one before brought. One at least.
+    pub hops: Vec<Hop>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// What is done.
+    pub step: Step,
+    /// What goes in.
+    pub from: AssetRef,
+    /// What comes out.
+    pub to: AssetRef,
+    /// Base units of `from`.
+    pub amount_in: U256,
+    /// Base units of `to`.
+    pub amount_out: U256,
+    /// Which of the user's transactions does it, from 0.
+    pub tx: usize,
+    /// How long it usually takes.
+    pub seconds: u64,
+}
+
+/// What is done in a hop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// A bank send, to another account of the same chain.
+    Send,
+    /// An ICS-20 transfer.
+    Ibc {
+        /// Over this channel.
+        channel: ChannelRef,
+    },
+    /// An ICS-20 transfer whose voucher the rollup turns into its bridged coin, because the denomination was migrated.
+    MigratedDeposit {
+        /// The bridge that it was migrated from.
+        bridge: BridgeRef,
+        /// Over this channel.
+        channel: ChannelRef,
+    },
+    /// `MsgMigrateToken`, then an ICS-20 transfer: a migrated denomination on its way back.
+    MigratedWithdraw {
+        /// The bridge that it was migrated from.
+        bridge: BridgeRef,
+        /// Over this channel.
+        channel: ChannelRef,
+    },
+    /// A deposit into an optimistic bridge.
+    Deposit {
+        /// The bridge.
+        bridge: BridgeRef,
+    },
+    /// A withdrawal from a rollup, which the user claims on the L1 days later.
+    Withdraw {
+        /// The bridge.
+        bridge: BridgeRef,
+    },
+    /// The ERC20Wrapper's `toLocal`: the bridged coin becomes the token with more decimals.
+    Wrap,
+    /// The ERC20Wrapper's `toRemote`.
+    Unwrap,
+    /// An omnichain fungible token's `send`.
+    LayerZero {
+        /// The group.
+        oft: OftRef,
+        /// The sending leg's position in it.
+        from: usize,
+        /// The receiving leg's position in it.
+        to: usize,
+        /// Base units of the sending chain's coin, paid on top.
+        fee: U256,
+    },
+}
+
+/// Why there is no way.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoRoute {
+    /// Nothing connects the two.
+    #[error("no routes found: nothing connects {from} with {to}")]
+    NoPath {
+        /// `<denom> on <chain>`.
+        from: String,
+        /// The same.
+        to: String,
+    },
+    /// Every way needs something that is not to be used now.
+    #[error("no routes found: {0}")]
+    Paused(String),
+    /// Less than a step takes, or nothing is left of it.
+    #[error("no routes found: amount_in {amount} is below the minimum {minimum} of {hop}")]
+    TooSmall {
+        /// As asked.
+        amount: U256,
+        /// The least amount that this way takes, in base units of the source asset where that can be told.
+        minimum: U256,
+        /// Which step.
+        hop: String,
+    },
+    /// A wrapper takes whole units of the coin with fewer decimals only.
+    #[error("amount_in must be a multiple of {multiple}: the wrapper refuses a remainder")]
+    Dust {
+        /// 10 to the power of the difference in decimals.
+        multiple: U256,
+    },
+    /// It takes more transactions than the client would sign.
+    #[error("no routes found in one transaction: it takes {txs}; ask with allow_multi_tx")]
+    SeveralTxs {
+        /// How many it takes.
+        txs: usize,
+    },
+    /// It takes an op hook and the client cannot give one.
+    #[error(
+        "no routes found without an op hook, which this request cannot carry; use /v2/fungible/msgs with signed_op_hook"
+    )]
+    NeedsHook,
+    /// Nobody said what LayerZero asks for.
+    #[error("no routes found: {0} does not answer what it costs")]
+    NoQuote(String),
+}

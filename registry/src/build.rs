@@ -1,0 +1,254 @@
+//! Puts a registry together, part by part, and refuses what does not fit.
+//!
+//! The order is: chains, channels and bridges, assets (a parent before its child), OFTs. The whole is checked part by part,
+//! so whoever reads files can leave one part out, say why, and go on.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+use crate::denom;
+use crate::model::{
+    Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, End,
+    Oft, OftRef, Origin, Venue,
+};
+use crate::snapshot::Registry;
+
+/// Why a part does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadPart {
+    /// Something has the same name already.
+    #[error("{0} is there twice")]
+    Twice(String),
+    /// A value is not what it must be.
+    #[error("{what} `{value}`: {must}")]
+    Value {
+        /// Which value.
+        what: &'static str,
+        /// As given.
+        value: String,
+        /// What it must be.
+        must: String,
+    },
+    /// A denomination is another one than its path or bridge gives.
+    #[error("denom `{given}` cannot be: {how} gives `{computed}`")]
+    Denom {
+        /// As given.
+        given: String,
+        /// As computed.
+        computed: String,
+        /// From what.
+        how: String,
+    },
+    /// A channel or bridge does not end where the asset is.
+    #[error("{0}")]
+    Apart(String),
+}
+
+/// A registry in the making.
+#[derive(Debug, Default)]
+pub struct Builder {
+    registry: Registry,
+    ends: FxHashMap<(ChainRef, String, String), ChannelRef>,
+}
+
+impl Builder {
+    /// Nothing in it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What is in it so far.
+    pub fn so_far(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Adds a chain.
+    pub fn chain(&mut self, chain: Chain) -> Result<ChainRef, BadPart> {
+        let decimal = !chain.id.is_empty() && chain.id.bytes().all(|byte| byte.is_ascii_digit());
+        if chain.kind == ChainKind::Evm && !decimal {
+            return Err(value("chain_id", &chain.id, "the id of an EVM chain is its decimal number"));
+        }
+        if chain.kind == ChainKind::Cosmos && (chain.id.is_empty() || chain.bech32_prefix.is_empty()) {
+            return Err(value("chain_id", &chain.id, "a cosmos chain has an id and a bech32_prefix"));
+        }
+        let reference = ChainRef(index(self.registry.chains.len()));
+        match self.registry.chain_by_id.entry(chain.id.clone()) {
+            Entry::Occupied(_) => return Err(BadPart::Twice(format!("chain `{}`", chain.id))),
+            Entry::Vacant(entry) => entry.insert(reference),
+        };
+        self.registry.chains.push(chain);
+        Ok(reference)
+    }
+
+    /// Adds a channel. One that is there already, named from either side, is that one.
+    pub fn channel(&mut self, channel: Channel) -> Result<ChannelRef, BadPart> {
+        let key = |end: &End| (end.chain, end.port.clone(), end.channel.clone());
+        let (a, b) = (key(&channel.a), key(&channel.b));
+        if a.0 == b.0 {
+            return Err(BadPart::Apart(format!("{} connects a chain with itself", channel.a.channel)));
+        }
+        match (self.ends.get(&a), self.ends.get(&b)) {
+            (Some(at_a), Some(at_b)) if at_a == at_b => return Ok(*at_a),
+            (None, None) => {}
+            (Some(_), _) => return Err(BadPart::Twice(self.name_of(&channel.a))),
+            (_, Some(_)) => return Err(BadPart::Twice(self.name_of(&channel.b))),
+        }
+        let reference = ChannelRef(index(self.registry.channels.len()));
+        self.ends.insert(a, reference);
+        self.ends.insert(b, reference);
+        self.registry.channels.push(channel);
+        Ok(reference)
+    }
+
+    /// Adds an optimistic bridge.
+    pub fn bridge(&mut self, bridge: Bridge) -> Result<BridgeRef, BadPart> {
+        let taken =
+            |other: &Bridge| (other.l1 == bridge.l1 && other.id == bridge.id) || other.l2 == bridge.l2;
+        if bridge.id == 0 {
+            return Err(value("bridge id", "0", "bridges count from 1"));
+        }
+        if self.registry.bridges.iter().any(taken) {
+            return Err(BadPart::Twice(format!("bridge {} or its rollup", bridge.id)));
+        }
+        self.registry.bridges.push(bridge);
+        Ok(BridgeRef(index(self.registry.bridges.len() - 1)))
+    }
+
+    /// Adds an asset. Its denomination must be what its origin gives, where that can be computed.
+    pub fn asset(&mut self, asset: Asset) -> Result<AssetRef, BadPart> {
+        if asset.symbol.is_empty() {
+            return Err(value("symbol", "", "clients sort by it, so it cannot be empty"));
+        }
+        if asset.decimals > 36 {
+            return Err(value("decimals", &asset.decimals.to_string(), "at most 36"));
+        }
+        let kind = self.registry[asset.chain].kind;
+        if kind == ChainKind::Cosmos && !denom::is_denom(&asset.denom) {
+            return Err(value("denom", &asset.denom, "a letter, then 2 to 127 letters, digits and /:._-"));
+        }
+        let path = self.path(&asset)?;
+        let reference = AssetRef(index(self.registry.assets.len()));
+        match self.registry.asset_by_denom.entry((asset.chain, self.registry_key(&asset))) {
+            Entry::Occupied(_) => {
+                let chain = &self.registry[asset.chain].id;
+                return Err(BadPart::Twice(format!("denom `{}` of chain `{chain}`", asset.denom)));
+            }
+            Entry::Vacant(entry) => entry.insert(reference),
+        };
+        self.registry.assets.push(asset);
+        self.registry.paths.push(path);
+        Ok(reference)
+    }
+
+    /// Adds a group of tokens that LayerZero connects.
+    pub fn oft(&mut self, oft: Oft) -> Result<OftRef, BadPart> {
+        let chains: Vec<_> = oft.legs.iter().map(|leg| self.registry[leg.asset].chain).collect();
+        if oft.legs.len() < 2 || (1..chains.len()).any(|i| chains[..i].contains(&chains[i])) {
+            return Err(value("oft", &oft.symbol, "two legs or more, each on another chain"));
+        }
+        for leg in &oft.legs {
+            if leg.shared_decimals > self.registry[leg.asset].decimals {
+                return Err(value("shared_decimals", &oft.symbol, "at most the decimals of every leg"));
+            }
+        }
+        self.registry.ofts.push(oft);
+        Ok(OftRef(index(self.registry.ofts.len() - 1)))
+    }
+
+    /// Adds a venue.
+    pub fn venue(&mut self, venue: Venue) {
+        self.registry.venues.push(venue);
+    }
+
+    /// Names a picture for a kind of bridge.
+    pub fn bridge_logo(&mut self, kind: BridgeKind, logo_uri: String) {
+        self.registry.bridge_logos.insert(kind, logo_uri);
+    }
+
+    /// The whole. `hash` names the content that it was made from.
+    pub fn finish(mut self, hash: String) -> Registry {
+        self.registry.hash = hash;
+        self.registry
+    }
+
+    /// The denomination that an asset with this origin has on `chain`, and its full ICS-20 path there; `None` where only
+    /// the chain can tell (a wrapped token) or anything may be (a native one).
+    pub fn denom_of(&self, chain: ChainRef, origin: &Origin) -> Result<Option<(String, String)>, BadPart> {
+        let registry = &self.registry;
+        match origin {
+            Origin::Native => Ok(None),
+            Origin::Wrapped { parent, .. } if registry[*parent].chain == chain => Ok(None),
+            Origin::Wrapped { .. } => {
+                Err(BadPart::Apart("a wrapped token and what it wraps are on the same chain".to_owned()))
+            }
+            Origin::Bridged { bridge, parent } => {
+                let (bridge, parent) = (&registry[*bridge], &registry[*parent]);
+                if bridge.l2 != chain || bridge.l1 != parent.chain {
+                    let id = bridge.id;
+                    return Err(BadPart::Apart(format!(
+                        "bridge {id} does not lead from its parent's chain to this one"
+                    )));
+                }
+                let denom = denom::bridged(bridge.id, &parent.denom);
+                Ok(Some((denom.clone(), denom)))
+            }
+            Origin::Ibc { channel, parent } => {
+                let (src, dst) = self.ends_of(*channel, registry[*parent].chain, chain)?;
+                let path = denom::received(registry.path(*parent), src, dst);
+                Ok(Some((denom::of_path(&path), path)))
+            }
+        }
+    }
+
+    /// (port, channel) at the sending and at the receiving end.
+    fn ends_of(
+        &self,
+        channel: ChannelRef,
+        from: ChainRef,
+        to: ChainRef,
+    ) -> Result<(Port<'_>, Port<'_>), BadPart> {
+        let channel = &self.registry[channel];
+        let pair = |end: &'_ End| -> (String, String) { (end.port.clone(), end.channel.clone()) };
+        match (channel.on(from), channel.on(to)) {
+            (Some(src), Some(dst)) => Ok(((&src.port, &src.channel), (&dst.port, &dst.channel))),
+            _ => Err(BadPart::Apart(format!(
+                "{:?} does not lead from its parent's chain to this one",
+                pair(&channel.a)
+            ))),
+        }
+    }
+
+    fn path(&self, asset: &Asset) -> Result<String, BadPart> {
+        let Some((computed, path)) = self.denom_of(asset.chain, &asset.origin)? else {
+            return Ok(asset.denom.clone());
+        };
+        if computed != asset.denom {
+            let how = match asset.origin {
+                Origin::Ibc { .. } => format!("path `{path}`"),
+                _ => "the bridge".to_owned(),
+            };
+            return Err(BadPart::Denom { given: asset.denom.clone(), computed, how });
+        }
+        Ok(path)
+    }
+
+    fn registry_key(&self, asset: &Asset) -> String {
+        Registry::denom_key(&self.registry[asset.chain], &asset.denom)
+    }
+
+    fn name_of(&self, end: &End) -> String {
+        format!("{}/{} of chain `{}`", end.port, end.channel, self.registry[end.chain].id)
+    }
+}
+
+type Port<'a> = (&'a str, &'a str);
+
+fn value(what: &'static str, value: &str, must: &str) -> BadPart {
+    BadPart::Value { what, value: value.to_owned(), must: must.to_owned() }
+}
+
+/// A registry of four billion parts does not fit into memory.
+fn index(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,135 @@
+//! Denominations as the chains compute them.
+//!
+//! ICS-20 vouchers: ibc-go `modules/apps/transfer/types`; bridged coins: OPinit `x/ophost/types/denom.go`
+//! (`router-mechanics.md` §2.1, §2.2). Pure text and hashes.
+
+use sha2::{Digest as _, Sha256};
+use sha3::Sha3_256;
+
+/// The bank denomination of a full path such as `transfer/channel-0/uinit`: the base if the path has no hop, else
+/// `ibc/` and the SHA-256 of the path in upper-case hex.
+pub fn of_path(path: &str) -> String {
+    if split(path).0.is_empty() {
+        return path.to_owned();
+    }
+    format!("ibc/{}", hex::encode_upper(Sha256::digest(path.as_bytes())))
+}
+
+/// The hops of a full path, the latest first, and its base, slashes included.
+///
+/// A pair is a hop while its second part is `channel-<number>` and something is left behind it.
+pub fn split(path: &str) -> (Vec<(&str, &str)>, &str) {
+    let (mut hops, mut rest) = (Vec::new(), path);
+    while let Some((port, channel, base)) = first_hop(rest) {
+        hops.push((port, channel));
+        rest = base;
+    }
+    (hops, rest)
+}
+
+fn first_hop(path: &str) -> Option<(&str, &str, &str)> {
+    let (port, rest) = path.split_once('/')?;
+    let (channel, base) = rest.split_once('/')?;
+    let number = channel.strip_prefix("channel-")?;
+    let is_number = (1..=20).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && !base.is_empty()).then_some((port, channel, base))
+}
+
+/// The full path of a token on the chain that receives it.
+///
+/// `path` is its path on the sending chain, `src` and `dst` are (port, channel) of the two ends. A token that came over
+/// this very channel loses that hop; any other gains one.
+pub fn received(path: &str, src: (&str, &str), dst: (&str, &str)) -> String {
+    match path.strip_prefix(&format!("{}/{}/", src.0, src.1)) {
+        Some(home) => home.to_owned(),
+        None => format!("{}/{}/{path}", dst.0, dst.1),
+    }
+}
+
+/// The rollup's coin for `l1_denom` deposited into bridge `bridge_id`.
+pub fn bridged(bridge_id: u64, l1_denom: &str) -> String {
+    let digest = Sha3_256::new().chain_update(bridge_id.to_be_bytes()).chain_update(l1_denom).finalize();
+    format!("l2/{}", hex::encode(digest))
+}
+
+/// Whether it can be a bank denomination (cosmos-sdk `types/coin.go`): a letter, then 2 to 127 of letters, digits and
+/// `/:._-`.
+pub fn is_denom(text: &str) -> bool {
+    let (first, rest) = text.split_at_checked(1).unwrap_or(("", ""));
+    first.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && (2..=127).contains(&rest.len())
+        && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/:._-".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vouchers_have_the_denominations_that_the_chains_give_them() {
+        let vectors = [
+            (
+                "transfer/channel-3/uusdc",
+                "ibc/6490A7EAB61059BFC1CDDEB05917DD70BDF3A611654162A1A47DB930D40D8AF4",
+            ),
+            (
+                "transfer/channel-0/transfer/channel-3/uusdc",
+                "ibc/AA4E7DF065DC4D4B29B8662A919295F525B19251FB2618C41C0DED3BD1128FEE",
+            ),
+            (
+                "transfer/channel-0/uinit",
+                "ibc/37A3FB4FED4CA04ED6D9E5DA36C6D27248645F0E22F585576A1488B8A89C5A50",
+            ),
+            (
+                "transfer/channel-25/l2/8f73cfaf153520f511b4fc0bd71d60d64b4e19eff04a350e642718a3c1ab3b06",
+                "ibc/07FFEEEE36370551554531FF7189EB2D3353B187CB6CE715DA1291C3A4B4EAC2",
+            ),
+        ];
+        for (path, denom) in vectors {
+            assert_eq!(of_path(path), denom);
+        }
+        assert_eq!(of_path("uinit"), "uinit");
+        assert_eq!(of_path("factory/init1/x"), "factory/init1/x");
+    }
+
+    #[test]
+    fn a_base_keeps_its_slashes() {
+        assert_eq!(split("transfer/channel-25/evm/44CF"), (vec![("transfer", "channel-25")], "evm/44CF"));
+        assert_eq!(split("factory/osmo1/channel-7"), (vec![], "factory/osmo1/channel-7"));
+        assert_eq!(split("transfer/channel-x/u"), (vec![], "transfer/channel-x/u"));
+        assert_eq!(split("transfer/channel-1/"), (vec![], "transfer/channel-1/"));
+    }
+
+    #[test]
+    fn a_token_that_returns_loses_its_hop_and_any_other_gains_one() {
+        let (src, dst) = (("transfer", "channel-0"), ("transfer", "channel-9"));
+        assert_eq!(received("uinit", src, dst), "transfer/channel-9/uinit");
+        assert_eq!(received("transfer/channel-0/uinit", src, dst), "uinit");
+        assert_eq!(
+            received("transfer/channel-9/uinit", src, dst),
+            "transfer/channel-9/transfer/channel-9/uinit"
+        );
+    }
+
+    #[test]
+    fn bridged_coins_have_the_denominations_that_the_bridge_gives_them() {
+        assert_eq!(
+            bridged(11, "uinit"),
+            "l2/8f73cfaf153520f511b4fc0bd71d60d64b4e19eff04a350e642718a3c1ab3b06"
+        );
+        assert_eq!(
+            bridged(42, "uinit"),
+            "l2/fe807d454c86db0d3f2b1c5ee5108b9440b5dcb98947585e3dc25ed3d6dfa900"
+        );
+    }
+
+    #[test]
+    fn denominations_are_those_of_the_sdk() {
+        for yes in ["uinit", "ibc/37A3", "evm/856a", "GAS", "a:._-/0"] {
+            assert!(is_denom(yes), "{yes}");
+        }
+        for no in ["", "u", "uu", "0abc", "ab c", "/abc", &"u".repeat(129)] {
+            assert!(!is_denom(no), "{no}");
+        }
+    }
+}

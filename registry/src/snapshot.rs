@@ -1,0 +1,167 @@
+//! A registry that is whole: looked up, never changed.
+
+use std::collections::BTreeMap;
+use std::ops::Index;
+
+use rustc_hash::FxHashMap;
+
+use crate::denom;
+use crate::model::{
+    Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, Oft,
+    OftRef, Venue,
+};
+
+/// Chains, assets and what connects them.
+#[derive(Debug, Default)]
+pub struct Registry {
+    pub(crate) chains: Vec<Chain>,
+    pub(crate) chain_by_id: FxHashMap<String, ChainRef>,
+    pub(crate) assets: Vec<Asset>,
+    /// The full ICS-20 path of each asset on its chain: the denomination itself for what did not come over a channel.
+    pub(crate) paths: Vec<String>,
+    pub(crate) asset_by_denom: FxHashMap<(ChainRef, String), AssetRef>,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) bridges: Vec<Bridge>,
+    pub(crate) ofts: Vec<Oft>,
+    pub(crate) venues: Vec<Venue>,
+    pub(crate) bridge_logos: BTreeMap<BridgeKind, String>,
+    pub(crate) hash: String,
+}
+
+macro_rules! indexed {
+    ($($reference:ty => $list:ident: $part:ty),* $(,)?) => {
+        $(impl Index<$reference> for Registry {
+            type Output = $part;
+
+            fn index(&self, reference: $reference) -> &$part {
+                &self.$list[reference.index()]
+            }
+        })*
+    };
+}
+
+indexed! {
+    ChainRef => chains: Chain,
+    AssetRef => assets: Asset,
+    ChannelRef => channels: Channel,
+    BridgeRef => bridges: Bridge,
+    OftRef => ofts: Oft,
+}
+
+/// The references of a list, in order.
+macro_rules! references {
+    ($list:expr, $reference:ident) => {
+        (0u32..).zip(&$list).map(|(index, part)| ($reference(index), part))
+    };
+}
+
+impl Registry {
+    /// All chains, in the order of the files.
+    pub fn chains(&self) -> impl Iterator<Item = (ChainRef, &Chain)> {
+        references!(self.chains, ChainRef)
+    }
+
+    /// All assets, in the order of the files; a parent comes before its child.
+    pub fn assets(&self) -> impl Iterator<Item = (AssetRef, &Asset)> {
+        references!(self.assets, AssetRef)
+    }
+
+    /// All channels.
+    pub fn channels(&self) -> impl Iterator<Item = (ChannelRef, &Channel)> {
+        references!(self.channels, ChannelRef)
+    }
+
+    /// All optimistic bridges.
+    pub fn bridges(&self) -> impl Iterator<Item = (BridgeRef, &Bridge)> {
+        references!(self.bridges, BridgeRef)
+    }
+
+    /// All groups of tokens that LayerZero connects.
+    pub fn ofts(&self) -> impl Iterator<Item = (OftRef, &Oft)> {
+        references!(self.ofts, OftRef)
+    }
+
+    /// All venues.
+    pub fn venues(&self) -> &[Venue] {
+        &self.venues
+    }
+
+    /// The kinds of bridges that any route could use, with their pictures.
+    pub fn bridge_kinds(&self) -> impl Iterator<Item = (BridgeKind, Option<&str>)> {
+        let used = |kind: &BridgeKind| match kind {
+            BridgeKind::Ibc => !self.channels.is_empty(),
+            BridgeKind::OpInit => !self.bridges.is_empty(),
+            BridgeKind::LayerZero => !self.ofts.is_empty(),
+        };
+        let logo = |kind| self.bridge_logos.get(&kind).map(String::as_str);
+        BridgeKind::ALL.into_iter().filter(used).map(move |kind| (kind, logo(kind)))
+    }
+
+    /// Names the content that it was made from.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// A chain by its id.
+    pub fn chain(&self, id: &str) -> Option<ChainRef> {
+        self.chain_by_id.get(id).copied()
+    }
+
+    /// An asset by chain and denomination. `0x…` and `evm/…` denominations are found in any case, all others exactly.
+    pub fn asset(&self, chain: ChainRef, denom: &str) -> Option<AssetRef> {
+        self.asset_by_denom.get(&(chain, Self::denom_key(&self[chain], denom))).copied()
+    }
+
+    /// The channel with this end.
+    pub fn channel_at(&self, chain: ChainRef, port: &str, channel: &str) -> Option<ChannelRef> {
+        let here =
+            |part: &Channel| part.on(chain).is_some_and(|end| end.port == port && end.channel == channel);
+        self.channels().find(|(_, part)| here(part)).map(|(reference, _)| reference)
+    }
+
+    /// The bridge with this number on the L1 `l1`.
+    pub fn bridge_of(&self, l1: ChainRef, id: u64) -> Option<BridgeRef> {
+        self.bridges().find(|(_, bridge)| bridge.l1 == l1 && bridge.id == id).map(|(reference, _)| reference)
+    }
+
+    /// The bridge of the rollup `l2`.
+    pub fn bridge_to(&self, l2: ChainRef) -> Option<BridgeRef> {
+        self.bridges().find(|(_, bridge)| bridge.l2 == l2).map(|(reference, _)| reference)
+    }
+
+    /// The full ICS-20 path of an asset on its chain; its denomination if it did not come over a channel.
+    pub fn path(&self, asset: AssetRef) -> &str {
+        &self.paths[asset.index()]
+    }
+
+    /// The hops of an asset's path, `port/channel/…`, the latest first; empty if it did not come over a channel. That of
+    /// a wrapped token is that of what it wraps.
+    pub fn trace(&self, asset: AssetRef) -> String {
+        if let crate::Origin::Wrapped { parent, .. } = self[asset].origin {
+            return self.trace(parent);
+        }
+        let (hops, _) = denom::split(self.path(asset));
+        hops.iter().map(|(port, channel)| format!("{port}/{channel}")).collect::<Vec<_>>().join("/")
+    }
+
+    /// Where an asset was made: the end of its chain of parents.
+    pub fn root(&self, asset: AssetRef) -> AssetRef {
+        let mut root = asset;
+        // Parents come before children, so this ends.
+        while let Some(parent) = self[root].origin.parent() {
+            root = parent;
+        }
+        root
+    }
+
+    /// The asset on an EVM chain that is its coin.
+    pub fn native_asset(&self, chain: ChainRef) -> Option<AssetRef> {
+        self.asset(chain, &self[chain].native.as_ref()?.denom)
+    }
+
+    /// Hex in a denomination has no case on EVM chains, and on minievm only the checksum's.
+    pub(crate) fn denom_key(chain: &Chain, denom: &str) -> String {
+        let hex = denom.starts_with("0x") || denom.starts_with("0X") || denom.starts_with("evm/");
+        if chain.kind == ChainKind::Evm || hex { denom.to_ascii_lowercase() } else { denom.to_owned() }
+    }
+}
