@@ -45,6 +45,10 @@ impl Comet {
         Ok(Self { pool: Pool::new("comet", urls, limits)? })
     }
 
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
     /// The state of the next endpoint that answers.
     pub async fn status(&self) -> Result<Status, Error> {
         self.pool.ask(&status_call(), async |endpoint| status_of(&endpoint).await).await
@@ -109,7 +113,7 @@ fn status_call() -> Call {
 }
 
 /// The text of `result`, or the meaning of the error.
-async fn result_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
+pub(crate) async fn result_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     match rpc::exchange(endpoint, call, None).await? {
         Opened::Result(result) => Ok(result),
         Opened::Fault(fault) => Err(meaning(endpoint.site(call), fault)),
@@ -205,14 +209,18 @@ async fn abci_of(endpoint: &Endpoint, call: &Call) -> Result<Vec<u8>, Error> {
     })
 }
 
-fn parsed<'a, T: Deserialize<'a>>(endpoint: &Endpoint, call: &Call, result: &'a [u8]) -> Result<T, Error> {
+pub(crate) fn parsed<'a, T: Deserialize<'a>>(
+    endpoint: &Endpoint,
+    call: &Call,
+    result: &'a [u8],
+) -> Result<T, Error> {
     serde_json::from_slice(result)
         .map_err(|e| Error::Malformed { at: endpoint.site(call), reason: e.to_string() })
 }
 
 /// The meaning of a CometBFT error by its text (`rpc/core/env.go`, `state/store.go` of CometBFT 0.38); the
 /// code is −32603 for all of them.
-fn meaning(at: Site, fault: Fault) -> Error {
+pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
     let Fault { code, said } = fault;
     let has = |text: &str| said.contains(text);
     if has("must be less than or equal to the current blockchain height") {

@@ -17,6 +17,7 @@ use crate::error::{Error, Site};
 use crate::limits::Limits;
 use crate::pool::Pool;
 use crate::rpc::number_after;
+use crate::search::is_index_off;
 use crate::url::Url;
 
 /// Asks one chain's REST servers.
@@ -117,9 +118,22 @@ impl Rest {
     where
         A: for<'de> Deserialize<'de>,
     {
+        self.ask_for_valid(call, |answer| Ok(read(answer))).await
+    }
+
+    /// The same, where `read` may find more wrong with it than its shape; its error says what.
+    pub(crate) async fn ask_for_valid<A, T>(
+        &self,
+        call: Call,
+        read: impl Fn(A) -> Result<T, String>,
+    ) -> Result<T, Error>
+    where
+        A: for<'de> Deserialize<'de>,
+    {
         let attempt = async |endpoint: Arc<Endpoint>| {
             let answer = json_of(&endpoint, &call).await?;
-            serde_json::from_slice(&answer).map(&read).map_err(|e| malformed(&endpoint, &call, &e))
+            let answer = serde_json::from_slice(&answer).map_err(|e| malformed(&endpoint, &call, &e))?;
+            read(answer).map_err(|reason| Error::Malformed { at: endpoint.site(&call), reason })
         };
         self.pool.ask(&call, attempt).await
     }
@@ -183,6 +197,9 @@ pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
     // First of all: a contract may say anything, such as that a height is invalid or a connection refused.
     if said.contains(CONTRACT_SAYS_NO) {
         return Error::Refused { at, code, said };
+    }
+    if is_index_off(&said) {
+        return Error::NotIndexed { at };
     }
     if said.contains("invalid height") {
         return Error::NotYet { at, tip: None, said };

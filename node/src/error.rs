@@ -22,7 +22,7 @@ pub enum Kind {
 /// Which endpoint was asked for what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Site {
-    /// `comet`, `rest`, `json-rpc` or `grpc`.
+    /// `comet`, `rest`, `json-rpc`, `grpc` or `executor`.
     pub service: &'static str,
     /// Host and port of the address.
     pub host: Arc<str>,
@@ -164,6 +164,15 @@ pub enum Error {
         /// Who was asked for what.
         at: Site,
     },
+    /// The node keeps no index of transactions: they can be found neither by hash nor by events.
+    #[error(
+        "{at}: the node keeps no index of transactions; set indexer = \"kv\" under [tx_index] in its config.toml \
+         (blocks from before stay unindexed) or use another node"
+    )]
+    NotIndexed {
+        /// Who was asked for what.
+        at: Site,
+    },
     /// The node cannot read its own store.
     #[error("{at}: the node's store is damaged, restore it or use another node: {said}")]
     Corrupt {
@@ -243,6 +252,7 @@ impl Error {
             Self::Pruned { .. }
             | Self::ResultsMissing { .. }
             | Self::ResultsDiscarded { .. }
+            | Self::NotIndexed { .. }
             | Self::Corrupt { .. }
             | Self::MethodMissing { .. }
             | Self::Untraceable { .. }

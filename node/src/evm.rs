@@ -35,6 +35,10 @@ impl Evm {
         Ok(Self { pool, next_id: AtomicU64::new(1), trace_timeout: limits.trace_timeout })
     }
 
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
     /// The last height in the node's EVM index, which follows the chain's by itself.
     pub async fn block_number(&self) -> Result<u64, Error> {
         let question = self.question("eth_blockNumber", "[]");
@@ -111,7 +115,7 @@ impl Evm {
         self.pool.ask(&question.call, read).await
     }
 
-    fn question(&self, method: &'static str, params: &str) -> Question {
+    pub(crate) fn question(&self, method: &'static str, params: &str) -> Question {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         Question { id, call: Call::post(method, String::new(), body) }
@@ -119,13 +123,13 @@ impl Evm {
 }
 
 /// A numbered call.
-struct Question {
+pub(crate) struct Question {
     id: u64,
-    call: Call,
+    pub(crate) call: Call,
 }
 
 impl Question {
-    fn about(self, height: u64) -> Self {
+    pub(crate) fn about(self, height: u64) -> Self {
         Self { call: self.call.about(height), ..self }
     }
 
@@ -137,7 +141,11 @@ impl Question {
         self.put_as(endpoint, meaning).await
     }
 
-    async fn put_as(&self, endpoint: &Endpoint, meaning: fn(Site, Fault) -> Error) -> Result<Bytes, Error> {
+    pub(crate) async fn put_as(
+        &self,
+        endpoint: &Endpoint,
+        meaning: fn(Site, Fault) -> Error,
+    ) -> Result<Bytes, Error> {
         match rpc::exchange(endpoint, &self.call, Some(self.id)).await? {
             Opened::Result(result) => Ok(result),
             Opened::Fault(fault) => Err(meaning(endpoint.site(&self.call), fault)),
@@ -152,7 +160,7 @@ fn bytes(json: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A hex quantity in JSON: `"0x1a"`.
-fn quantity(json: &[u8]) -> Option<u64> {
+pub(crate) fn quantity(json: &[u8]) -> Option<u64> {
     let text: String = serde_json::from_slice(json).ok()?;
     let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'))?;
     u64::from_str_radix(digits, 16).ok()
@@ -162,7 +170,7 @@ fn quantity(json: &[u8]) -> Option<u64> {
 const REVERTED: i64 = 3;
 
 /// The meaning of an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
-fn meaning(at: Site, fault: Fault) -> Error {
+pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
     let Fault { code, said } = fault;
     if said.contains("genesis is not traceable") {
         return Error::Untraceable { at };

@@ -2,7 +2,8 @@
 //!
 //! A [`Node`] holds one client per service: [`Comet`] (blocks and their results), [`Rest`] (the SDK's
 //! queries), [`Evm`] (receipts, traces and calls), [`Grpc`] (descriptors), each over several addresses. They hand on the bytes that the node
-//! sent, without the envelope; the crate `chain` reads them.
+//! sent, without the envelope; the crate `chain` reads them. Single transactions are found as [`FoundTx`]. Beside the
+//! node stands the [`Executor`] of its bridge.
 //!
 //! Holds: every failure is an [`Error`] whose [`Kind`] says whether asking again can help; a failure is never
 //! taken for an empty answer; every wait, body, queue and retry has a bound ([`Limits`]).
@@ -14,6 +15,9 @@ mod descriptors;
 mod endpoint;
 mod error;
 mod evm;
+mod evm_lookups;
+mod executor;
+mod found;
 mod gate;
 mod grpc;
 mod health;
@@ -22,6 +26,7 @@ mod pages;
 mod pool;
 pub mod retry;
 mod rpc;
+mod search;
 mod state;
 mod transport;
 mod url;
@@ -32,6 +37,8 @@ pub use cosmos::{NodeInfo, Rest};
 pub use descriptors::Descriptors;
 pub use error::{Error, Kind, Site};
 pub use evm::Evm;
+pub use executor::{Executor, Withdrawal};
+pub use found::{FoundEvent, FoundTx};
 pub use grpc::Grpc;
 pub use limits::Limits;
 pub use state::AccountsPage;
@@ -130,6 +137,14 @@ mod tests {
         is_send(node.evm.as_ref().map(|evm| evm.call([0; 20], &[], None)));
         is_send(node.rest.as_ref().map(|rest| (rest.accounts(None, None), rest.balances("a", None))));
         is_send(node.rest.as_ref().map(|rest| (rest.erc20_of_denom("a"), rest.denom_of_erc20([0; 20]))));
+        is_send((node.comet.tx([0; 32]), node.comet.tx_search("", 1, 1, true), node.comet.block_time(1)));
+        is_send(node.rest.as_ref().map(|rest| (rest.find_tx([0; 32]), rest.find_txs("", 1, 1, true))));
+        is_send(node.rest.as_ref().map(|rest| rest.get_or_absent("/", None)));
+        is_send(node.evm.as_ref().map(|evm| (evm.receipt([0; 32]), evm.logs("{}"), evm.balance([0; 20]))));
+        is_send(node.evm.as_ref().map(|evm| (evm.chain_id(), evm.block_time(1), evm.finalized())));
+        is_send(node.evm.as_ref().map(|evm| (evm.cosmos_hash([0; 32]), evm.eth_hashes([0; 32]))));
+        let urls = vec!["http://127.0.0.1:1".parse().unwrap()];
+        is_send(Executor::new(urls, Limits::default()).unwrap().withdrawal(1));
         is_send(retry::until(retry::Backoff::default(), "", || node.comet.block(1)));
     }
 }

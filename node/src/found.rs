@@ -1,0 +1,212 @@
+//! Transactions as a search finds them: where they are, how they ended, and their events.
+//!
+//! Holds: attributes are plain text, whatever the node's version: CometBFT up to 0.34 writes keys and values in
+//! base64, 0.37 and later as they are. Which of the two it is, is told from all keys of a transaction together, since
+//! a single plain key may look like base64.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chain::Timestamp;
+use serde::Deserialize;
+
+/// A transaction in a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundTx {
+    /// SHA-256 of the transaction's bytes.
+    pub hash: [u8; 32],
+    /// The block's height.
+    pub height: u64,
+    /// The place in the block, from 0. REST does not tell it: 0 there.
+    pub index: u32,
+    /// 0 if the transaction did what it says.
+    pub code: u32,
+    /// The module whose code it is; empty where `code` is 0.
+    pub codespace: String,
+    /// Why it failed, in the module's words (`log` of CometBFT, `raw_log` of REST). Old nodes also write successes.
+    pub log: String,
+    /// What happened, in order.
+    pub events: Vec<FoundEvent>,
+}
+
+/// One event of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundEvent {
+    /// For example `send_packet`.
+    pub kind: String,
+    /// Keys with values, in order; a key may come more than once.
+    pub attributes: Vec<(String, String)>,
+}
+
+impl FoundEvent {
+    /// The value of the first attribute with this key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.attributes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+}
+
+/// `result` of CometBFT's `/tx`, and an item of `/tx_search`.
+#[derive(Deserialize)]
+pub(crate) struct CometTx {
+    hash: String,
+    height: String,
+    #[serde(default)]
+    index: u32,
+    tx_result: CometResult,
+}
+
+#[derive(Deserialize)]
+struct CometResult {
+    #[serde(default)]
+    code: u32,
+    #[serde(default)]
+    codespace: String,
+    log: Option<String>,
+    events: Option<Vec<Event>>,
+}
+
+/// `tx_response` of REST.
+#[derive(Deserialize)]
+pub(crate) struct RestTx {
+    txhash: String,
+    height: String,
+    #[serde(default)]
+    code: u32,
+    #[serde(default)]
+    codespace: String,
+    #[serde(default)]
+    raw_log: String,
+    events: Option<Vec<Event>>,
+    timestamp: String,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    attributes: Option<Vec<Attribute>>,
+}
+
+#[derive(Deserialize)]
+struct Attribute {
+    key: Option<String>,
+    value: Option<String>,
+}
+
+impl CometTx {
+    /// The error says which member is not what it must be.
+    pub(crate) fn found(self) -> Result<FoundTx, String> {
+        let CometResult { code, codespace, log, events } = self.tx_result;
+        Ok(FoundTx {
+            hash: hash_of(&self.hash)?,
+            height: height_of(&self.height)?,
+            index: self.index,
+            code,
+            codespace,
+            log: log.unwrap_or_default(),
+            events: events_of(events.unwrap_or_default()),
+        })
+    }
+}
+
+impl RestTx {
+    /// With the time of its block, which REST cuts to seconds.
+    pub(crate) fn found(self) -> Result<(FoundTx, Timestamp), String> {
+        let found = FoundTx {
+            hash: hash_of(&self.txhash)?,
+            height: height_of(&self.height)?,
+            index: 0,
+            code: self.code,
+            codespace: self.codespace,
+            log: self.raw_log,
+            events: events_of(self.events.unwrap_or_default()),
+        };
+        let time = Timestamp::parse(&self.timestamp).map_err(|e| format!("timestamp: {e}"))?;
+        Ok((found, time))
+    }
+}
+
+/// 32 bytes in hex, of either case, with or without `0x`.
+pub(crate) fn hash_of(text: &str) -> Result<[u8; 32], String> {
+    let mut hash = [0; 32];
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    hex::decode_to_slice(digits, &mut hash).map_err(|e| format!("{text:?} is no hash of 32 bytes: {e}"))?;
+    Ok(hash)
+}
+
+fn height_of(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("{text:?} is no height"))
+}
+
+fn events_of(events: Vec<Event>) -> Vec<FoundEvent> {
+    let coded = are_coded(&events);
+    let text = |text: Option<String>| {
+        let text = text.unwrap_or_default();
+        if coded { decoded(&text).unwrap_or(text) } else { text }
+    };
+    let attribute = |Attribute { key, value }: Attribute| (text(key), text(value));
+    let found = |Event { kind, attributes }: Event| FoundEvent {
+        kind,
+        attributes: attributes.unwrap_or_default().into_iter().map(attribute).collect(),
+    };
+    events.into_iter().map(found).collect()
+}
+
+/// Whether every key is base64 of a plain word. Of a transaction's plain keys some always are not: the letters of
+/// `sender` are no whole base64, those of `receiver` are base64 of no text.
+fn are_coded(events: &[Event]) -> bool {
+    let mut keys = events.iter().flat_map(|event| event.attributes.iter().flatten()).peekable();
+    let is_word = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_graphic());
+    keys.peek().is_some()
+        && keys.all(|attribute| {
+            attribute.key.as_deref().is_none_or(|key| decoded(key).is_some_and(|key| is_word(&key)))
+        })
+}
+
+/// Bytes that are no UTF-8 are replaced, as newer nodes do.
+fn decoded(text: &str) -> Option<String> {
+    STANDARD.decode(text).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(json: &str) -> Vec<FoundEvent> {
+        events_of(serde_json::from_str(json).unwrap())
+    }
+
+    #[test]
+    fn plain_attributes_stay_as_they_are_even_where_a_key_looks_like_base64() {
+        let found = events(
+            r#"[{"type":"t","attributes":[{"key":"receiver","value":"AQ=="},{"key":"data","value":null},{"key":"sender","value":"a"}]},{"type":"u"}]"#,
+        );
+        assert_eq!(found[0].get("receiver"), Some("AQ=="));
+        assert_eq!((found[0].get("data"), found[0].get("nothing")), (Some(""), None));
+        assert_eq!((found[1].kind.as_str(), found[1].attributes.len()), ("u", 0));
+        // Alone, `receiver` is base64 as well, of bytes that are no word.
+        let alone = events(r#"[{"type":"t","attributes":[{"key":"receiver","value":"eA=="}]}]"#);
+        assert_eq!(alone[0].get("receiver"), Some("eA=="));
+    }
+
+    #[test]
+    fn attributes_in_base64_are_decoded() {
+        // packet_sequence = 42, receiver = x, and a value that is no text.
+        let found = events(
+            r#"[{"type":"send_packet","attributes":[{"key":"cGFja2V0X3NlcXVlbmNl","value":"NDI=","index":true},{"key":"cmVjZWl2ZXI=","value":"eA=="},{"key":"ZGF0YQ==","value":"/w=="},{"key":"bWVtbw==","value":null}]}]"#,
+        );
+        assert_eq!((found[0].get("packet_sequence"), found[0].get("receiver")), (Some("42"), Some("x")));
+        assert_eq!((found[0].get("data"), found[0].get("memo")), (Some("\u{fffd}"), Some("")));
+    }
+
+    #[test]
+    fn a_member_that_is_not_what_it_must_be_is_named() {
+        let tx = |hash: &str, height: &str| {
+            let text = format!(r#"{{"hash":"{hash}","height":"{height}","tx_result":{{}}}}"#);
+            serde_json::from_str::<CometTx>(&text).unwrap().found()
+        };
+        let whole = tx(&"AB".repeat(32), "7").unwrap();
+        assert_eq!((whole.hash, whole.height, whole.code), ([0xab; 32], 7, 0));
+        assert!(tx("AB", "7").unwrap_err().contains("\"AB\""));
+        assert!(tx(&"AB".repeat(32), "x").unwrap_err().contains("\"x\""));
+    }
+}
