@@ -1,7 +1,7 @@
 //! The OpenAPI document, made from the same list that routes.
 
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method};
+use web::endpoint::{Endpoint, Freshness, Handler, Method};
 use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::Schema;
@@ -17,7 +17,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
     summary: "This document.",
     params: &[],
     response: &DOCUMENT,
-    handler: swagger,
+    handler: Handler::Now(swagger),
     cache: Freshness::RECORD,
 }];
 

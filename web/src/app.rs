@@ -5,6 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER,
     VARY,
@@ -16,11 +17,11 @@ use crate::call::Call;
 use crate::compress::compress;
 use crate::cors::Cors;
 use crate::encoding::{Coding, choose};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Handler};
 use crate::etag;
 use crate::percent::decode_segment;
 use crate::query::Query;
-use crate::refusal::{self, Refusal};
+use crate::refusal::Refusal;
 use crate::reply::{JSON, Reply};
 use crate::router::{Found, Route, RouteError, Router};
 
@@ -62,10 +63,17 @@ impl<A> App<A> {
         }
     }
 
-    /// Answers any request; the body of a `HEAD` is still there, for its length.
+    /// Answers any request; the body of a `HEAD` is still there, for its length. A request that [`App::waits`] is a 500
+    /// here.
     pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         let response = self.dispatch(request, body).unwrap_or_else(|refusal| refused(&refusal));
         self.opened(request, response)
+    }
+
+    /// Whether the answer depends on other machines, so that it takes [`App::respond_later`].
+    pub fn waits(&self, request: &Parts) -> bool {
+        let target = self.target(request);
+        matches!(target, Ok(Target::Call(route, _)) if matches!(route.endpoint.handler, Handler::Later(_)))
     }
 
     /// Answers a request that did not get as far as its path.
@@ -83,43 +91,38 @@ impl<A> App<A> {
     }
 
     fn dispatch(&self, request: &Parts, body: &[u8]) -> Result<Response<Bytes>, Refusal> {
+        let (route, found) = match self.target(request)? {
+            Target::Call(route, found) => (route, found),
+            Target::Answer(response) => return Ok(response),
+        };
+        let call = call(route, &found, request, body)?;
+        let outcome = match route.endpoint.handler {
+            // A handler only reads what it shares with others, so a panic leaves nothing half done.
+            Handler::Now(handler) => catch_unwind(AssertUnwindSafe(|| handler(&self.state, &call)))
+                .unwrap_or_else(|_| Err(panicked())),
+            Handler::Later(_) => Err(Refusal::internal("an endpoint that waits was not waited for")),
+        };
+        Ok(answered(route, request, logged(route, outcome)?))
+    }
+
+    /// What a request is for, or the answer to one that is for nothing.
+    fn target<'r, 'p>(&'r self, request: &'p Parts) -> Result<Target<'r, 'p, A>, Refusal> {
         let path = request.uri.path();
         let method = &request.method;
-        let Some(found) = self.router.find(path) else {
+        let found = self.router.find(path);
+        let Some(found) = found else {
             return Err(Refusal::not_found(format!("Cannot {method} {path}")));
         };
         let route = match *method {
             Method::GET | Method::HEAD => found.get,
             Method::POST => found.post,
-            Method::OPTIONS => return Ok(self.options(request, found.allow())),
+            Method::OPTIONS => return Ok(Target::Answer(self.options(request, found.allow()))),
             _ => None,
         };
-        let Some(route) = route else { return Ok(method_not_allowed(found.allow())) };
-        let reply = self.run(route, &found, request.uri.query(), body).inspect_err(|refusal| {
-            if let Some(detail) = refusal.detail() {
-                tracing::error!(path = route.endpoint.path, detail, "request failed");
-            }
-        })?;
-        Ok(answered(route, request, reply))
-    }
-
-    fn run(
-        &self,
-        route: &Route<A>,
-        found: &Found<'_, '_, A>,
-        query: Option<&str>,
-        body: &[u8],
-    ) -> Result<Reply, Refusal> {
-        let endpoint = route.endpoint;
-        let declared = |name: &str| endpoint.queries().any(|param| param.name == name);
-        let query = query.map(|query| Query::parse(query, declared)).transpose()?.unwrap_or_default();
-        let mut call = Call { names: &route.names, values: Default::default(), query, body };
-        for ((value, raw), name) in call.values.iter_mut().zip(found.values.raw()).zip(&route.names) {
-            *value = decode_segment(raw).map_err(|_| Refusal::not_percent_encoded(name, raw))?;
-        }
-        // A handler only reads what it shares with others, so a panic leaves nothing half done.
-        catch_unwind(AssertUnwindSafe(|| (endpoint.handler)(&self.state, &call)))
-            .unwrap_or_else(|_| Err(Refusal::internal("the handler panicked")))
+        Ok(match route {
+            Some(route) => Target::Call(route, found),
+            None => Target::Answer(method_not_allowed(found.allow())),
+        })
     }
 
     fn options(&self, request: &Parts, methods: &'static str) -> Response<Bytes> {
@@ -128,6 +131,60 @@ impl<A> App<A> {
         self.cors.options(&request.headers, methods, response.headers_mut());
         response
     }
+}
+
+impl<A: Sync> App<A> {
+    /// Answers any request, those too that wait for other machines.
+    pub async fn respond_later(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
+        let response = self.dispatch_later(request, body).await.unwrap_or_else(|refusal| refused(&refusal));
+        self.opened(request, response)
+    }
+
+    async fn dispatch_later(&self, request: &Parts, body: &[u8]) -> Result<Response<Bytes>, Refusal> {
+        let Target::Call(route, found) = self.target(request)? else { return self.dispatch(request, body) };
+        let Handler::Later(handler) = route.endpoint.handler else { return self.dispatch(request, body) };
+        let call = call(route, &found, request, body)?;
+        let outcome = AssertUnwindSafe(handler(&self.state, &call)).catch_unwind().await;
+        let reply = logged(route, outcome.unwrap_or_else(|_| Err(panicked())))?;
+        Ok(answered(route, request, reply))
+    }
+}
+
+/// What a request is for.
+enum Target<'r, 'p, A: 'static> {
+    Call(&'r Route<A>, Found<'r, 'p, A>),
+    Answer(Response<Bytes>),
+}
+
+/// A request as its handler sees it.
+fn call<'a, A>(
+    route: &'a Route<A>,
+    found: &Found<'_, 'a, A>,
+    request: &'a Parts,
+    body: &'a [u8],
+) -> Result<Call<'a>, Refusal> {
+    let declared = |name: &str| route.endpoint.queries().any(|param| param.name == name);
+    let query =
+        request.uri.query().map(|query| Query::parse(query, declared)).transpose()?.unwrap_or_default();
+    let headers = &request.headers;
+    let mut call = Call { names: &route.names, values: Default::default(), query, headers, body };
+    for ((value, raw), name) in call.values.iter_mut().zip(found.values.raw()).zip(&route.names) {
+        *value = decode_segment(raw).map_err(|_| Refusal::not_percent_encoded(name, raw))?;
+    }
+    Ok(call)
+}
+
+fn panicked() -> Refusal {
+    Refusal::internal("the handler panicked")
+}
+
+/// Tells the log what the client is not told.
+fn logged<A>(route: &Route<A>, outcome: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
+    outcome.inspect_err(|refusal| {
+        if let Some(detail) = refusal.detail() {
+            tracing::error!(path = route.endpoint.path, detail, "request failed");
+        }
+    })
 }
 
 /// A success on its way out: entity tag, freshness, 304, compression.
@@ -178,7 +235,7 @@ fn method_not_allowed(allow: &'static str) -> Response<Bytes> {
 /// A refusal as a response, without CORS.
 pub(crate) fn refused(refusal: &Refusal) -> Response<Bytes> {
     let status = refusal.status();
-    let mut response = Response::new(refusal::body(status, refusal.message()));
+    let mut response = Response::new(refusal.body());
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));

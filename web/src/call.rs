@@ -4,6 +4,9 @@
 
 use std::borrow::Cow;
 
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+
 use crate::query::Query;
 use crate::router::MAX_SEGMENTS;
 
@@ -12,6 +15,7 @@ pub struct Call<'a> {
     pub(crate) names: &'a [&'static str],
     pub(crate) values: [Cow<'a, str>; MAX_SEGMENTS],
     pub(crate) query: Query<'a>,
+    pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
 }
 
@@ -47,6 +51,12 @@ impl Call<'_> {
         }
     }
 
+    /// The media type that the body is said to have, without parameters; `None` if nothing is said.
+    pub fn media_type(&self) -> Option<&str> {
+        let said = self.headers.get(CONTENT_TYPE)?.to_str().unwrap_or("not text");
+        Some(said.split(';').next().unwrap_or_default().trim()).filter(|said| !said.is_empty())
+    }
+
     /// The body of a `POST`, at most [`crate::limits::Limits::body`] bytes; empty otherwise.
     pub fn body(&self) -> &[u8] {
         self.body
@@ -55,11 +65,21 @@ impl Call<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+
     use super::*;
+
+    static NO_HEADERS: OnceLock<HeaderMap> = OnceLock::new();
 
     fn call(query: &str) -> Call<'_> {
         let values = ["7".into(), "".into(), "".into(), "".into()];
-        Call { names: &["height"], values, query: Query::parse(query, |_| true).unwrap(), body: b"" }
+        Call {
+            names: &["height"],
+            values,
+            query: Query::parse(query, |_| true).unwrap(),
+            headers: NO_HEADERS.get_or_init(HeaderMap::new),
+            body: b"",
+        }
     }
 
     #[test]

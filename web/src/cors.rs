@@ -11,7 +11,9 @@ use http::header::{
 use http::{HeaderMap, HeaderValue};
 
 /// The headers a page may send that names none.
-const SAFE_HEADERS: HeaderValue = HeaderValue::from_static("Origin, Content-Type, Accept, If-None-Match");
+const SAFE_HEADERS: HeaderValue = HeaderValue::from_static(
+    "Origin, Content-Type, Accept, If-None-Match, Authorization, InterwovenKit-Version",
+);
 
 /// How many bytes of asked headers are echoed.
 const MAX_ASKED_HEADERS: usize = 1024;
@@ -95,7 +97,8 @@ impl Cors {
             }
         };
         response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, allowed);
-        response.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("ETag, X-Cache"));
+        response
+            .insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("ETag, Retry-After, X-Cache"));
     }
 
     /// The headers of an answer to `OPTIONS`, the allowed origin excepted.

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+
 use crate::call::Call;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -25,14 +27,22 @@ pub struct Endpoint<A: 'static> {
     pub params: &'static [Param],
     /// The body of a 200.
     pub response: &'static Schema,
-    /// Reads and answers; runs on the server's own threads, so it may wait for a disk but not for a network.
+    /// Reads and answers.
     pub handler: Handler<A>,
     /// How long a client may reuse a 200.
     pub cache: Freshness,
 }
 
 /// What answers a call of an [`Endpoint`].
-pub type Handler<A> = fn(&A, &Call<'_>) -> Result<Reply, Refusal>;
+pub enum Handler<A: 'static> {
+    /// At once. It runs on the server's own threads, so it may wait for a disk but not for a network.
+    Now(fn(&A, &Call<'_>) -> Result<Reply, Refusal>),
+    /// After other machines have answered; at most [`crate::limits::Limits::answer`] later.
+    Later(Waiting<A>),
+}
+
+/// A handler that waits for other machines.
+pub type Waiting<A> = for<'a> fn(&'a A, &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>>;
 
 /// The request methods an endpoint can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +78,8 @@ pub enum Param {
     Query(QueryParam),
     /// Several names in the query string.
     Group(&'static [QueryParam]),
+    /// The JSON object in the body of a `POST`.
+    Body(&'static Schema),
 }
 
 /// A segment of the path; always a text, always there.
@@ -126,7 +138,7 @@ impl Param {
     /// The query parameters in it: none, one or several.
     pub const fn queries(&self) -> &[QueryParam] {
         match self {
-            Self::Path(_) => &[],
+            Self::Path(_) | Self::Body(_) => &[],
             Self::Query(one) => std::slice::from_ref(one),
             Self::Group(several) => several,
         }

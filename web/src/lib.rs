@@ -20,7 +20,7 @@
 //! ```
 //! use web::app::App;
 //! use web::call::Call;
-//! use web::endpoint::{Endpoint, Freshness, Method, Param};
+//! use web::endpoint::{Endpoint, Freshness, Handler, Method, Param};
 //! use web::refusal::Refusal;
 //! use web::reply::Reply;
 //! use web::schema::{Field, Kind, Schema};
@@ -40,7 +40,7 @@
 //!     summary: "A greeting for somebody.",
 //!     params: &[Param::path("name", "Whom to greet.")],
 //!     response: &GREETING,
-//!     handler: greet,
+//!     handler: Handler::Now(greet),
 //!     cache: Freshness::LIST,
 //! }]];
 //!

@@ -47,7 +47,7 @@ pub fn name_conflicts<A>(groups: &[&[Endpoint<A>]]) -> Vec<&'static str> {
     let known = definitions(&endpoints);
     let mut conflicts = Vec::new();
     for endpoint in endpoints {
-        each_schema(endpoint.response, &mut Vec::new(), &mut |schema| {
+        each_of(endpoint, &mut |schema| {
             if definition(schema) != definition(known[schema.name]) && !conflicts.contains(&schema.name) {
                 conflicts.push(schema.name);
             }
@@ -90,6 +90,9 @@ fn parameters(param: &Param) -> Vec<Value> {
         Param::Path(path) => vec![json!({
             "name": path.name, "in": "path", "required": true, "type": "string", "description": path.doc,
         })],
+        Param::Body(schema) => vec![json!({
+            "name": "body", "in": "body", "required": true, "schema": reference(schema), "description": schema.doc,
+        })],
         Param::Query(_) | Param::Group(_) => param.queries().iter().map(query_parameter).collect(),
     }
 }
@@ -125,11 +128,21 @@ fn query_parameter(param: &QueryParam) -> Value {
 fn definitions<A>(endpoints: &[&Endpoint<A>]) -> BTreeMap<&'static str, &'static Schema> {
     let mut found = BTreeMap::from([(ERROR_RESPONSE.name, &ERROR_RESPONSE)]);
     for endpoint in endpoints {
-        each_schema(endpoint.response, &mut Vec::new(), &mut |schema| {
+        each_of(endpoint, &mut |schema| {
             found.entry(schema.name).or_insert(schema);
         });
     }
     found
+}
+
+/// Visits every object of an endpoint: those of its answer, and of its body.
+fn each_of<A>(endpoint: &Endpoint<A>, visit: &mut impl FnMut(&'static Schema)) {
+    each_schema(endpoint.response, &mut Vec::new(), visit);
+    for param in endpoint.params {
+        if let Param::Body(schema) = param {
+            each_schema(schema, &mut Vec::new(), visit);
+        }
+    }
 }
 
 /// Visits an object and all it refers to. `above` keeps an object that holds itself from being visited for ever.
@@ -158,7 +171,8 @@ fn each_schema(
 fn definition(schema: &Schema) -> Value {
     let properties: Map<_, _> =
         schema.fields.iter().map(|field| (field.name.to_owned(), property(field))).collect();
-    let required: Vec<_> = schema.fields.iter().map(|field| field.name).collect();
+    let required: Vec<_> =
+        schema.fields.iter().filter(|field| !field.optional).map(|field| field.name).collect();
     let mut value = json!({ "type": "object", "description": schema.doc, "properties": properties });
     // An empty list is not allowed here (JSON Schema validation, draft 4, §5.4.3).
     if !required.is_empty() {

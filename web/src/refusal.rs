@@ -14,6 +14,11 @@ use serde_json::Value;
 pub struct Refusal {
     status: StatusCode,
     message: String,
+    /// The gRPC code, where it is not the status's own.
+    code: Option<u8>,
+    /// Further members of the body.
+    details: Vec<Value>,
+    hint: Option<String>,
     /// For the log only.
     detail: Option<String>,
 }
@@ -21,7 +26,26 @@ pub struct Refusal {
 impl Refusal {
     /// Any status that is not a success.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), detail: None }
+        Self { status, message: message.into(), code: None, details: Vec::new(), hint: None, detail: None }
+    }
+
+    /// The same with another gRPC code than the status's own.
+    #[must_use]
+    pub fn with_code(self, code: u8) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
+    /// The same with one more entry of `details`, an object with an `@type` (`google.rpc`).
+    #[must_use]
+    pub fn with_details(mut self, entry: Value) -> Self {
+        self.details.push(entry);
+        self
+    }
+
+    /// The same with `info`: what the user can do, in a sentence.
+    #[must_use]
+    pub fn with_info(self, info: impl Into<String>) -> Self {
+        Self { hint: Some(info.into()), ..self }
     }
 
     /// 400: a parameter is wrong; say which, its value, and what is allowed.
@@ -66,14 +90,18 @@ impl Refusal {
         self.detail.as_deref()
     }
 
-    /// The gRPC status code that stands for the HTTP status.
+    /// The gRPC status code: the one that stands for the HTTP status, if no other was named.
     pub fn code(&self) -> u8 {
-        grpc_code(self.status)
+        self.code.unwrap_or_else(|| grpc_code(self.status))
     }
 
     /// The JSON body.
     pub fn body(&self) -> Bytes {
-        body(self.status, &self.message)
+        let (code, message) = (self.code(), Value::from(self.message.as_str()));
+        let details = Value::from(self.details.as_slice());
+        let info =
+            self.hint.as_deref().map(|hint| format!(r#","info":{}"#, Value::from(hint))).unwrap_or_default();
+        format!(r#"{{"code":{code},"message":{message},"details":{details}{info}}}"#).into()
     }
 
     /// 400 for a parameter whose escapes are broken or that is not UTF-8.
@@ -82,12 +110,6 @@ impl Refusal {
             "[INVALID_VALUE] invalid value for {name}: {raw} (must be percent-encoded UTF-8)"
         ))
     }
-}
-
-/// The JSON body of a refusal.
-pub(crate) fn body(status: StatusCode, message: &str) -> Bytes {
-    let (code, message) = (grpc_code(status), Value::from(message));
-    format!(r#"{{"code":{code},"message":{message},"details":[]}}"#).into()
 }
 
 /// `google.rpc.Code` by HTTP status, as grpc-gateway pairs them; 2 (unknown) for what it has no pair for.
@@ -114,6 +136,17 @@ mod tests {
             Refusal::not_found("no \"such\" block").body(),
             r#"{"code":5,"message":"no \"such\" block","details":[]}"#
         );
+    }
+
+    #[test]
+    fn a_refusal_can_say_more_than_its_status() {
+        let refusal = Refusal::bad_request("no routes found").with_code(5).with_info("Send more.");
+        assert_eq!(
+            refusal.body(),
+            r#"{"code":5,"message":"no routes found","details":[],"info":"Send more."}"#
+        );
+        let refusal = Refusal::bad_request("x").with_details(serde_json::json!({ "reason": "LOW" }));
+        assert_eq!(refusal.body(), r#"{"code":3,"message":"x","details":[{"reason":"LOW"}]}"#);
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Field {
     pub doc: &'static str,
     /// Whether it can be `null`.
     pub nullable: bool,
+    /// Whether it can be missing.
+    pub optional: bool,
 }
 
 /// What a member holds.
@@ -48,12 +50,17 @@ pub enum Kind {
 impl Field {
     /// A member that is never `null`.
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
-        Self { name, kind, doc, nullable: false }
+        Self { name, kind, doc, nullable: false, optional: false }
     }
 
     /// A member that can be `null`.
     pub const fn nullable(name: &'static str, kind: Kind, doc: &'static str) -> Self {
-        Self { name, kind, doc, nullable: true }
+        Self { name, kind, doc, nullable: true, optional: false }
+    }
+
+    /// A member that can be missing, and `null` as well.
+    pub const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self { name, kind, doc, nullable: true, optional: true }
     }
 }
 

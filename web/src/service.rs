@@ -44,7 +44,8 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             let response = last(self.app.refuse(&head, &refusal), &self.progress);
             return Either::Left(ready(Ok(whole(response))));
         }
-        if head.method != Method::POST || body.is_end_stream() {
+        let waits = self.app.waits(&head);
+        if !waits && (head.method != Method::POST || body.is_end_stream()) {
             if !body.is_end_stream() {
                 self.progress.linger();
             }
@@ -53,7 +54,12 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
         let (app, limits, progress) =
             (Arc::clone(&self.app), Arc::clone(&self.limits), Arc::clone(&self.progress));
         Either::Right(Box::pin(async move {
-            let response = match read(body, &limits).await {
+            let body = if head.method == Method::POST { read(body, &limits).await } else { Ok(Bytes::new()) };
+            let response = match body {
+                Ok(body) if waits => match timeout(limits.answer, app.respond_later(&head, &body)).await {
+                    Ok(response) => response,
+                    Err(_) => app.refuse(&head, &Refusal::unavailable(too_late(&limits))),
+                },
                 Ok(body) => app.respond(&head, &body),
                 Err(refusal) => last(app.refuse(&head, &refusal), &progress),
             };
@@ -97,6 +103,10 @@ pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, Refus
     }
 }
 
+fn too_late(limits: &Limits) -> String {
+    format!("the nodes that were asked for this took over {:?}; try again", limits.answer)
+}
+
 fn too_large(limits: &Limits) -> Refusal {
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request body is over {} bytes", limits.body))
+    Refusal::new(limits.oversize, format!("the request body is over {} bytes", limits.body))
 }

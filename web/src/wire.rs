@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use crate::alarm::Alarm;
 use crate::answer::Progress;
 use crate::limits::Limits;
-use crate::refusal;
+use crate::refusal::Refusal;
 
 /// How long, and for how many bytes, a refused client is still read.
 const LINGER: Duration = Duration::from_secs(1);
@@ -242,7 +242,7 @@ fn refusal(automatic: &[u8], limits: &Limits, line_seen: bool, extra_header: &st
         }
         _ => (status, "the request is not HTTP/1.1 (RFC 9112)".to_owned()),
     };
-    let body = refusal::body(status, &message);
+    let body = Refusal::new(status, message).body();
     let kept: String = head
         .split_inclusive("\r\n")
         .skip(1)

@@ -28,7 +28,7 @@ fn an_answer_has_its_headers() {
         ("cache-control", "public, max-age=10"),
         ("vary", "Accept-Encoding"),
         ("access-control-allow-origin", "*"),
-        ("access-control-expose-headers", "ETag, X-Cache"),
+        ("access-control-expose-headers", "ETag, Retry-After, X-Cache"),
     ];
     for (name, value) in expected {
         assert_eq!(answer.header(name), Some(value), "{name}");

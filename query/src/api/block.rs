@@ -3,7 +3,7 @@
 use schema::block::{Block, Blocks};
 use store::{Bounds, Message, Order, Table as _};
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param};
+use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param};
 use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
@@ -27,7 +27,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "All blocks. `total` is the latest height.",
         params: &[PAGINATION],
         response: &BLOCKS,
-        handler: blocks,
+        handler: Handler::Now(blocks),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -37,7 +37,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "One block.",
         params: &[Param::path("height", "A height, 1 or more.")],
         response: &BLOCK_RESPONSE,
-        handler: block,
+        handler: Handler::Now(block),
         cache: Freshness::RECORD,
     },
     Endpoint {
@@ -47,7 +47,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "The average time between the newest 100 blocks, in seconds.",
         params: &[],
         response: &AVERAGE,
-        handler: average,
+        handler: Handler::Now(average),
         cache: Freshness::LIST,
     },
 ];

@@ -6,7 +6,7 @@ use schema::nft::{Collections, CollectionsByHeight, OwnedCollections};
 use serde_json::{Map, Value};
 use store::Message;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param};
+use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param};
 use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
@@ -28,7 +28,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "All collections, by height.",
         params: &[PAGINATION],
         response: &COLLECTIONS,
-        handler: all,
+        handler: Handler::Now(all),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -38,7 +38,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "Collections that an account owns a token of, by height.",
         params: &[Param::path("account", "Bech32 or hex."), PAGINATION],
         response: &COLLECTIONS,
-        handler: by_account,
+        handler: Handler::Now(by_account),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -51,7 +51,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             PAGINATION,
         ],
         response: &COLLECTIONS,
-        handler: by_name,
+        handler: Handler::Now(by_name),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -61,7 +61,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "One collection.",
         params: &[Param::path("collection_addr", "Bech32 or hex.")],
         response: &COLLECTION_RESPONSE,
-        handler: by_address,
+        handler: Handler::Now(by_address),
         cache: Freshness::RECORD,
     },
 ];

@@ -4,7 +4,7 @@ use schema::evm_tx::{AccountEvmTxs, EvmTxByHash};
 use schema::keys::{HashPrefix, Owner, Role, hash_prefix};
 use store::Order;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param, Type};
+use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param, Type};
 use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
@@ -28,7 +28,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "All EVM transactions.",
         params: &[PAGINATION],
         response: &EVM_TXS,
-        handler: txs,
+        handler: Handler::Now(txs),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -42,7 +42,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             PAGINATION,
         ],
         response: &EVM_TXS,
-        handler: by_account,
+        handler: Handler::Now(by_account),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -52,7 +52,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "EVM transactions of a block.",
         params: &[Param::path("height", "A height, 1 or more."), PAGINATION],
         response: &EVM_TXS,
-        handler: by_height,
+        handler: Handler::Now(by_height),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -62,7 +62,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "One EVM transaction.",
         params: &[Param::path("tx_hash", "The EVM hash in hex, with or without 0x.")],
         response: &EVM_TX_RESPONSE,
-        handler: by_hash,
+        handler: Handler::Now(by_hash),
         cache: Freshness::RECORD,
     },
 ];

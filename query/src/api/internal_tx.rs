@@ -4,7 +4,7 @@ use schema::internal_tx::{AccountCalls, CallsByHash, CallsByHeight};
 use schema::keys::{HashPrefix, Owner, hash_prefix};
 use store::{Message, Order};
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param};
+use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param};
 use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
@@ -28,7 +28,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "All call frames, each transaction's depth first.",
         params: &[PAGINATION],
         response: &INTERNAL_TXS,
-        handler: all,
+        handler: Handler::Now(all),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -38,7 +38,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "Call frames that an account calls or is called in.",
         params: &[Param::path("account", "Bech32 or hex."), PAGINATION],
         response: &INTERNAL_TXS,
-        handler: by_account,
+        handler: Handler::Now(by_account),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -48,7 +48,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "Call frames of a block.",
         params: &[Param::path("height", "A height, 1 or more."), PAGINATION],
         response: &INTERNAL_TXS,
-        handler: by_height,
+        handler: Handler::Now(by_height),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -58,7 +58,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "Call frames of an EVM transaction.",
         params: &[Param::path("tx_hash", "The EVM hash in hex, with or without 0x."), PAGINATION],
         response: &INTERNAL_TXS,
-        handler: by_hash,
+        handler: Handler::Now(by_hash),
         cache: Freshness::RECORD,
     },
 ];

@@ -6,7 +6,7 @@ use schema::tx::AccountTxs;
 use store::Table as _;
 use store::key::Text;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param};
+use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param};
 use web::refusal::Refusal;
 use web::reply::Reply;
 
@@ -29,7 +29,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
         PAGINATION,
     ],
     response: &tx::TXS,
-    handler: txs,
+    handler: Handler::Now(txs),
     cache: Freshness::LIST,
 }];
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use store::key::Text;
 use store::{Order, Snapshot, Table as _};
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param};
+use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param};
 use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
@@ -35,7 +35,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
         PAGINATION,
     ],
     response: &HOLDERS,
-    handler: holders,
+    handler: Handler::Now(holders),
     cache: Freshness::LIST,
 }];
 

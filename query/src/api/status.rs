@@ -1,7 +1,7 @@
 //! How far the index has come.
 
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method};
+use web::endpoint::{Endpoint, Freshness, Handler, Method};
 use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
@@ -17,7 +17,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
     summary: "What is indexed, and how far.",
     params: &[],
     response: &STATUS,
-    handler: status,
+    handler: Handler::Now(status),
     cache: Freshness::LIST,
 }];
 

@@ -3,7 +3,7 @@
 use schema::keys::Owner;
 use store::key::Text;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param, Type};
+use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param, Type};
 use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
@@ -39,7 +39,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             PAGINATION,
         ],
         response: &TOKENS,
-        handler: by_account,
+        handler: Handler::Now(by_account),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -49,7 +49,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "Tokens of a collection.",
         params: &[Param::path("collection_addr", "Bech32 or hex."), TOKEN_ID, ORDER_BY, PAGINATION],
         response: &TOKENS,
-        handler: by_collection,
+        handler: Handler::Now(by_collection),
         cache: Freshness::LIST,
     },
 ];

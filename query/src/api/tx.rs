@@ -4,7 +4,7 @@ use schema::keys::{HashPrefix, Owner, Role, hash_prefix};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use store::{Order, Table as _};
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param, Type};
+use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param, Type};
 use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, PAGINATION_RESPONSE, Schema};
@@ -35,7 +35,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "All transactions.",
         params: &[PAGINATION, MSGS],
         response: &TXS,
-        handler: txs,
+        handler: Handler::Now(txs),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -45,7 +45,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "How many transactions there are.",
         params: &[],
         response: &COUNT,
-        handler: count,
+        handler: Handler::Now(count),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -65,7 +65,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
             MSGS,
         ],
         response: &TXS,
-        handler: by_account,
+        handler: Handler::Now(by_account),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -75,7 +75,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "Transactions of a block.",
         params: &[Param::path("height", "A height, 1 or more."), PAGINATION, MSGS],
         response: &TXS,
-        handler: by_height,
+        handler: Handler::Now(by_height),
         cache: Freshness::LIST,
     },
     Endpoint {
@@ -85,7 +85,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
         summary: "One transaction.",
         params: &[Param::path("tx_hash", "Hex, with or without 0x.")],
         response: &TX_RESPONSE,
-        handler: by_hash,
+        handler: Handler::Now(by_hash),
         cache: Freshness::RECORD,
     },
 ];

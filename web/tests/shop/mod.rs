@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
+use futures_util::future::BoxFuture;
 use web::app::App;
 use web::call::Call;
-use web::endpoint::{Endpoint, Freshness, Method, PAGINATION, Param, Type};
+use web::endpoint::{Endpoint, Freshness, Handler, Method, PAGINATION, Param, Type};
 use web::limits::Limits;
 use web::refusal::Refusal;
 use web::reply::Reply;
@@ -51,7 +52,7 @@ static ITEMS: Schema = Schema {
 const fn endpoint(
     path: &'static str,
     params: &'static [Param],
-    handler: web::endpoint::Handler<Shop>,
+    handler: fn(&Shop, &Call<'_>) -> Result<Reply, Refusal>,
 ) -> Endpoint<Shop> {
     Endpoint {
         method: Method::Get,
@@ -60,7 +61,7 @@ const fn endpoint(
         summary: "Answers.",
         params,
         response: &ITEM,
-        handler,
+        handler: Handler::Now(handler),
         cache: Freshness::RECORD,
     }
 }
@@ -111,6 +112,23 @@ static REST: &[Endpoint<Shop>] = &[
         ..endpoint("/till", &[], |_, call| echo(&[&String::from_utf8_lossy(call.body())]))
     },
     Endpoint { tag: "Till", ..endpoint("/till", &[], |_, _| echo(&["till"])) },
+    Endpoint { tag: "Courier", handler: Handler::Later(courier), ..endpoint("/courier", &[], large) },
+    Endpoint {
+        tag: "Courier",
+        method: Method::Post,
+        handler: Handler::Later(courier),
+        ..endpoint("/courier", &[], large)
+    },
+    Endpoint {
+        tag: "Courier",
+        handler: Handler::Later(|_, _| Box::pin(std::future::pending())),
+        ..endpoint("/lost", &[], large)
+    },
+    Endpoint {
+        tag: "Courier",
+        handler: Handler::Later(|_, _| Box::pin(async { panic!("on purpose") })),
+        ..endpoint("/faints", &[], large)
+    },
     endpoint("/missing", &[], |_, _| Err(Refusal::not_found("no such item"))),
     endpoint("/broken", &[], |_, _| Err(Refusal::internal("shelf 7 fell down"))),
     endpoint("/panics", &[], |_, _| panic!("on purpose")),
@@ -128,6 +146,14 @@ pub(crate) static ENDPOINTS: &[&[Endpoint<Shop>]] = &[GOODS, REST];
 /// The texts as a JSON list.
 fn echo(texts: &[&str]) -> Result<Reply, Refusal> {
     serde_json::to_vec(texts).map(Reply::json).map_err(Refusal::internal)
+}
+
+/// Waits for others, and gives back the body.
+fn courier<'a>(_: &'a Shop, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>> {
+    Box::pin(async {
+        tokio::task::yield_now().await;
+        echo(&["brought", &String::from_utf8_lossy(call.body())])
+    })
 }
 
 /// A JSON list of about so many bytes; like a page of events, it repeats itself, but not quite.

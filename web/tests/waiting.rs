@@ -1,0 +1,66 @@
+//! Endpoints that wait for other machines: answered like all others, within a bound, and never in the way of others.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod shop;
+mod socket;
+
+use std::time::Duration;
+
+use socket::Socket;
+use web::limits::Limits;
+
+#[test]
+fn an_answer_that_was_waited_for_looks_like_any_other() {
+    let (server, _doorman) = shop::open(Limits::default());
+    let mut client = Socket::open(server.address());
+    let answer = client.get("/courier");
+    assert_eq!((answer.status, answer.text()), (200, r#"["brought",""]"#));
+    assert!(answer.header("etag").is_some() && answer.header("access-control-allow-origin").is_some());
+    let posted =
+        client.send("POST /courier HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\n\r\nbox").response(false);
+    assert_eq!((posted.status, posted.text()), (200, r#"["brought","box"]"#));
+    assert_eq!(posted.header("cache-control"), Some("no-store"));
+    assert_eq!(client.ask("HEAD", "/courier", "").header("content-length"), Some("14"));
+}
+
+#[test]
+fn an_answer_that_does_not_come_is_503_and_holds_up_nobody() {
+    let limits = Limits { answer: Duration::from_millis(100), ..Limits::default() };
+    let (server, _doorman) = shop::open(limits);
+    let mut waiting: Vec<_> = (0..32).map(|_| Socket::open(server.address())).collect();
+    for client in &mut waiting {
+        client.send("GET /lost HTTP/1.1\r\nhost: h\r\n\r\n");
+    }
+    assert_eq!(Socket::open(server.address()).get("/till").status, 200);
+    for client in &mut waiting {
+        let answer = client.response(false);
+        assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
+        assert!(
+            answer.text().contains(r#""code":14"#) && answer.text().contains("100ms"),
+            "{}",
+            answer.text()
+        );
+        // The connection goes on.
+        assert_eq!(client.get("/till").status, 200);
+    }
+}
+
+#[test]
+fn a_panic_while_waiting_is_a_500() {
+    let (server, _doorman) = shop::open(Limits::default());
+    let mut client = Socket::open(server.address());
+    assert_eq!(client.get("/faints").status, 500);
+    assert_eq!(client.get("/till").status, 200);
+}
+
+#[test]
+fn a_body_past_the_limit_has_the_status_that_the_api_wants() {
+    let limits = Limits { oversize: http::StatusCode::BAD_REQUEST, body: 10, ..Limits::default() };
+    let (server, _doorman) = shop::open(limits);
+    let mut client = Socket::open(server.address());
+    let head = "POST /till HTTP/1.1\r\nhost: h\r\ncontent-length: 11\r\n\r\n";
+    let answer = client.send(format!("{head}01234567890")).response(false);
+    assert_eq!(answer.status, 400);
+    assert!(answer.text().contains("the request body is over 10 bytes"), "{}", answer.text());
+}
