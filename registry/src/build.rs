@@ -45,6 +45,9 @@ pub enum BadPart {
     Apart(String),
 }
 
+/// Longest path of a denomination: each hop is one more transfer that somebody paid for.
+const MOST_HOPS: usize = 32;
+
 /// A registry in the making.
 #[derive(Debug, Default)]
 pub struct Builder {
@@ -117,6 +120,26 @@ impl Builder {
 
     /// Adds an asset. Its denomination must be what its origin gives, where that can be computed.
     pub fn asset(&mut self, asset: Asset) -> Result<AssetRef, BadPart> {
+        self.checked(&asset)?;
+        let path = self.path(&asset)?;
+        self.add(asset, path)
+    }
+
+    /// Adds an ICS-20 voucher whose other chain is not known, by its full path. It counts as made here: nothing leads
+    /// back from it, but what was made of it elsewhere gets the right denominations.
+    pub fn voucher(&mut self, asset: Asset, path: &str) -> Result<AssetRef, BadPart> {
+        if asset.origin != Origin::Native || denom::split(path).0.is_empty() {
+            return Err(value("path", path, "of a voucher without origin: port, channel, …, base"));
+        }
+        let computed = denom::of_path(path);
+        if computed != asset.denom {
+            return Err(BadPart::Denom { given: asset.denom, computed, how: format!("path `{path}`") });
+        }
+        self.checked(&asset)?;
+        self.add(asset, path.to_owned())
+    }
+
+    fn checked(&self, asset: &Asset) -> Result<(), BadPart> {
         if asset.symbol.is_empty() {
             return Err(value("symbol", "", "clients sort by it, so it cannot be empty"));
         }
@@ -127,7 +150,13 @@ impl Builder {
         if kind == ChainKind::Cosmos && !denom::is_denom(&asset.denom) {
             return Err(value("denom", &asset.denom, "a letter, then 2 to 127 letters, digits and /:._-"));
         }
-        let path = self.path(&asset)?;
+        Ok(())
+    }
+
+    fn add(&mut self, asset: Asset, path: String) -> Result<AssetRef, BadPart> {
+        if denom::split(&path).0.len() > MOST_HOPS {
+            return Err(value("denom", &asset.denom, "a path of at most 32 hops"));
+        }
         let reference = AssetRef(index(self.registry.assets.len()));
         match self.registry.asset_by_denom.entry((asset.chain, self.registry_key(&asset))) {
             Entry::Occupied(_) => {

@@ -12,17 +12,35 @@
 //! | [`snapshot`] | looks them up |
 //! | [`denom`] | denominations across chains, as the chains compute them |
 //! | [`facts`] | what the chains said last |
+//! | [`intermediary`] | the accounts that middlewares act as |
+//! | [`mod@load`] | reads files: our own form and two public layouts |
+//! | [`problem`] | what is wrong with them, and where |
+//!
+//! Within: `own` reads our own form, `draft` is what files say before it is put together, `assemble` puts it together,
+//! `fingerprint` names the outcome.
 
 pub mod build;
 pub mod denom;
 pub mod facts;
+pub mod intermediary;
+pub mod load;
 pub mod model;
+pub mod problem;
 pub mod snapshot;
+
+mod assemble;
+mod decimal;
+mod draft;
+mod files;
+mod fingerprint;
+mod own;
 
 pub use build::{BadPart, Builder};
 pub use facts::Facts;
+pub use load::{Loaded, load, load_text, load_texts, load_with};
 pub use model::{
     Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, End,
     Endpoints, FeeAsset, Leg, LegKind, NativeCoin, Oft, OftRef, Origin, Terms, Venue,
 };
+pub use problem::{LoadError, Place, Problem, Severity};
 pub use snapshot::Registry;

@@ -1,13 +1,16 @@
 //! The words of a registry. Plain values; the rules that connect them are kept by [`crate::build`].
 
 use chain::{U256, Vm};
+use serde::Serialize;
+
+use crate::fingerprint;
 
 macro_rules! reference {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// Only means something in the registry that it came from; the order is that of the files.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        /// Only means something in the registry that it came from; the order is that in which parts were added.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         pub struct $name(pub(crate) u32);
 
         impl $name {
@@ -41,7 +44,7 @@ reference! {
 }
 
 /// What kind of clients, addresses and transactions a chain has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum ChainKind {
     /// CometBFT and the Cosmos SDK; all chains of Initia, those with an EVM too.
     Cosmos,
@@ -50,7 +53,7 @@ pub enum ChainKind {
 }
 
 /// A chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Chain {
     /// The chain id; for an EVM chain its decimal number.
     pub id: String,
@@ -61,6 +64,7 @@ pub struct Chain {
     /// Cosmos or EVM.
     pub kind: ChainKind,
     /// The virtual machine of a chain of Initia, [`Vm::None`] for all others.
+    #[serde(serialize_with = "fingerprint::text")]
     pub vm: Vm,
     /// Whether it belongs to Initia: `init1…` and `0x…` are the same account there.
     pub initia: bool,
@@ -95,7 +99,7 @@ pub struct Chain {
 }
 
 /// A coin that fees are paid in, with its prices a unit of gas as decimal texts; empty if not known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FeeAsset {
     /// The denomination.
     pub denom: String,
@@ -108,7 +112,7 @@ pub struct FeeAsset {
 }
 
 /// Addresses of a chain's nodes, in order of preference.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Endpoints {
     /// CometBFT RPC.
     pub rpc: Vec<String>,
@@ -121,7 +125,7 @@ pub struct Endpoints {
 }
 
 /// The coin of an EVM chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NativeCoin {
     /// For example `Ether`.
     pub name: String,
@@ -134,7 +138,7 @@ pub struct NativeCoin {
 }
 
 /// A token on a chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Asset {
     /// Where it is.
     pub chain: ChainRef,
@@ -165,7 +169,7 @@ pub struct Asset {
 }
 
 /// How an asset came to its chain: one step back towards where it was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Origin {
     /// It was made here.
     Native,
@@ -205,22 +209,24 @@ impl Origin {
 }
 
 /// What an operator says of one hop.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Terms {
     /// Why it must not be used now; `None` if it may.
     pub paused: Option<String>,
     /// How long it takes; `None` takes the default of its kind.
     pub seconds: Option<u32>,
     /// Least amount that is taken, in base units of what goes in, before fees.
+    #[serde(serialize_with = "fingerprint::text")]
     pub min_amount: U256,
     /// Kept on the way, in base units of what goes in.
+    #[serde(serialize_with = "fingerprint::text")]
     pub fee_amount: U256,
     /// Kept on the way, in hundredths of a percent of what goes in, rounded up.
     pub fee_bps: u32,
 }
 
 /// One end of a channel.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct End {
     /// The chain.
     pub chain: ChainRef,
@@ -231,7 +237,7 @@ pub struct End {
 }
 
 /// An IBC channel between two chains, with both ends known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Channel {
     /// One end.
     pub a: End,
@@ -262,7 +268,7 @@ impl Channel {
 }
 
 /// An optimistic bridge (OPinit) between the L1 and a rollup.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bridge {
     /// Its number on the L1, from 1.
     pub id: u64,
@@ -283,7 +289,7 @@ pub struct Bridge {
 }
 
 /// A group of tokens on several chains that LayerZero moves one for one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Oft {
     /// What the group is called.
     pub symbol: String,
@@ -292,7 +298,7 @@ pub struct Oft {
 }
 
 /// One chain's end of an [`Oft`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Leg {
     /// The token.
     pub asset: AssetRef,
@@ -307,13 +313,14 @@ pub struct Leg {
     /// Options that go with every message, hex with `0x`; `0x` leaves it to the contract.
     pub options: String,
     /// What a message costs in base units of the chain's coin, for when the contract cannot be asked.
+    #[serde(serialize_with = "fingerprint::amount")]
     pub messaging_fee: Option<U256>,
     /// What leaving from here costs.
     pub terms: Terms,
 }
 
 /// How an OFT contract holds its token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum LegKind {
     /// The token itself is the OFT: burnt and minted.
     Token,
@@ -326,7 +333,7 @@ pub enum LegKind {
 }
 
 /// A place where tokens are exchanged. Told to clients; routes do not use any.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Venue {
     /// For example `initia-dex`.
     pub name: String,
@@ -337,7 +344,7 @@ pub struct Venue {
 }
 
 /// The bridges that routes use, by the names of the wire (`BridgeType`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum BridgeKind {
     /// ICS-20 transfers.
     Ibc,

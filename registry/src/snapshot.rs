@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::denom;
 use crate::model::{
     Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, Oft,
-    OftRef, Venue,
+    OftRef, Origin, Venue,
 };
 
 /// Chains, assets and what connects them.
@@ -56,12 +56,13 @@ macro_rules! references {
 }
 
 impl Registry {
-    /// All chains, in the order of the files.
+    /// All chains. Read from files: the L1 first, then cosmos chains, then EVM chains, each by id.
     pub fn chains(&self) -> impl Iterator<Item = (ChainRef, &Chain)> {
         references!(self.chains, ChainRef)
     }
 
-    /// All assets, in the order of the files; a parent comes before its child.
+    /// All assets; a parent comes before its child. Read from files: by how many steps they are from where they were made,
+    /// then by chain and denomination.
     pub fn assets(&self) -> impl Iterator<Item = (AssetRef, &Asset)> {
         references!(self.assets, AssetRef)
     }
@@ -137,8 +138,9 @@ impl Registry {
     /// The hops of an asset's path, `port/channel/…`, the latest first; empty if it did not come over a channel. That of
     /// a wrapped token is that of what it wraps.
     pub fn trace(&self, asset: AssetRef) -> String {
-        if let crate::Origin::Wrapped { parent, .. } = self[asset].origin {
-            return self.trace(parent);
+        let mut asset = asset;
+        while let Origin::Wrapped { parent, .. } = self[asset].origin {
+            asset = parent;
         }
         let (hops, _) = denom::split(self.path(asset));
         hops.iter().map(|(port, channel)| format!("{port}/{channel}")).collect::<Vec<_>>().join("/")

@@ -1,0 +1,141 @@
+//! Channels, out of what several files say of their ends.
+//!
+//! Must hold: an end belongs to one channel at most; of two that claim it, the one said by the better source stays.
+
+use std::collections::BTreeMap;
+
+use super::Assembly;
+use crate::draft::{ChannelDraft, EndDraft, Placed, Source};
+use crate::model::{ChainRef, Channel, End};
+
+impl Assembly {
+    pub(super) fn channels(&mut self, mut drafts: Vec<Placed<ChannelDraft>>) {
+        for draft in &mut drafts {
+            normalize(&mut draft.part);
+        }
+        drafts.sort_by(|x, y| {
+            let key = |draft: &Placed<ChannelDraft>| {
+                (draft.source, draft.part.a.clone(), draft.part.b.clone(), draft.place.clone())
+            };
+            key(x).cmp(&key(y))
+        });
+        let (claims, patches): (Vec<_>, Vec<_>) =
+            drafts.into_iter().partition(|draft| draft.part.b.is_some());
+        let mut claimed = Claimed::default();
+        for claim in claims {
+            self.claim(&mut claimed, claim);
+        }
+        for patch in patches {
+            match claimed.at.get(&patch.part.a).copied() {
+                Some(index) => {
+                    let below = claimed.all[index].part.clone();
+                    let a = below.a.clone();
+                    claimed.all[index].part = ChannelDraft { a, ..patch.part.over(below) };
+                }
+                None if patch.source == Source::Own => {
+                    self.outcome
+                        .missing(&patch, "`b` is missing: no public registry knows the channel's other end");
+                }
+                None => self
+                    .outcome
+                    .problems
+                    .push(patch.place.warning("this channel's other end is in no list; it is left out")),
+            }
+        }
+        self.add_channels(claimed.all);
+    }
+
+    fn claim(&mut self, claimed: &mut Claimed, claim: Placed<ChannelDraft>) {
+        let Some(b) = &claim.part.b else { return };
+        for end in [&claim.part.a, b] {
+            if self.known_chain(&end.chain).is_err() {
+                // Public registries tell of many chains that nobody asked for.
+                if claim.source == Source::Own {
+                    self.outcome.missing(&claim, format!("chain `{}` is in no list", end.chain));
+                }
+                return;
+            }
+        }
+        match (claimed.at.get(&claim.part.a).copied(), claimed.at.get(b).copied()) {
+            (None, None) => claimed.add(claim),
+            (Some(at_a), Some(at_b)) if at_a == at_b && claimed.all[at_a].source != claim.source => {
+                let above = claimed.all[at_a].part.clone();
+                claimed.all[at_a].part = above.over(claim.part);
+            }
+            (at_a, at_b) => {
+                let other = at_a.or(at_b).map(|index| claimed.all[index].clone());
+                let Some(other) = other else { return };
+                self.contradict(&claim, &other);
+            }
+        }
+    }
+
+    fn contradict(&mut self, claim: &Placed<ChannelDraft>, other: &Placed<ChannelDraft>) {
+        if claim.source == Source::Own {
+            self.outcome.refuse(claim, format!("the channel is there twice: also in {}", other.place));
+        } else if other.source != Source::Own && claim.part.b != other.part.b {
+            let what = format!(
+                "{} is not where this channel ends by {}: that is believed; name both ends in a [[channel]] to decide",
+                claim.part, other.place
+            );
+            self.outcome.problems.push(claim.place.warning(what));
+        }
+    }
+
+    fn add_channels(&mut self, drafts: Vec<Placed<ChannelDraft>>) {
+        let mut channels = Vec::new();
+        for draft in drafts {
+            let ends = (self.end(&draft.part.a), draft.part.b.as_ref().and_then(|b| self.end(b)));
+            let (Some(a), Some(b)) = ends else { continue };
+            let key = |end: &End| (end.chain, end.port.clone(), end.channel.clone());
+            let (a, b) = if key(&a) <= key(&b) { (a, b) } else { (b, a) };
+            let ChannelDraft { paused, seconds, .. } = draft.part.clone();
+            channels.push(((key(&a), key(&b)), Channel { a, b, paused, seconds }, draft));
+        }
+        channels.sort_by(|(x, ..), (y, ..)| x.cmp(y));
+        for (_, channel, draft) in channels {
+            if let Err(bad) = self.builder.channel(channel) {
+                self.outcome.refuse(&draft, bad.to_string());
+            }
+        }
+    }
+
+    fn end(&self, end: &EndDraft) -> Option<End> {
+        let chain: ChainRef = self.builder.so_far().chain(&end.chain)?;
+        Some(End { chain, port: end.port.clone(), channel: end.channel.clone() })
+    }
+}
+
+/// The channels so far, and which ends they have.
+#[derive(Default)]
+struct Claimed {
+    all: Vec<Placed<ChannelDraft>>,
+    at: BTreeMap<EndDraft, usize>,
+}
+
+impl Claimed {
+    fn add(&mut self, claim: Placed<ChannelDraft>) {
+        for end in std::iter::once(&claim.part.a).chain(&claim.part.b) {
+            self.at.insert(end.clone(), self.all.len());
+        }
+        self.all.push(claim);
+    }
+}
+
+/// The lesser end first.
+fn normalize(channel: &mut ChannelDraft) {
+    if let Some(b) = channel.b.take_if(|b| *b < channel.a) {
+        channel.b = Some(std::mem::replace(&mut channel.a, b));
+    }
+}
+
+impl std::fmt::Display for ChannelDraft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let end = |end: &EndDraft| format!("{}/{}/{}", end.chain, end.port, end.channel);
+        f.write_str(&end(&self.a))?;
+        match &self.b {
+            Some(b) => write!(f, " = {}", end(b)),
+            None => Ok(()),
+        }
+    }
+}

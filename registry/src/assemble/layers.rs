@@ -1,0 +1,37 @@
+//! What several files say of one thing, laid over each other.
+
+use crate::draft::{Placed, Source};
+use crate::problem::Place;
+
+/// One part for each key, sorted by key: what an earlier [`Source`] says wins, later ones fill in what it leaves open. Two
+/// of the same source are one too many, which `twice` is told of, unless they only follow from something.
+pub(super) fn layered<T, K: Ord>(
+    mut parts: Vec<Placed<T>>,
+    key: impl Fn(&T) -> K,
+    over: impl Fn(T, T) -> T,
+    mut twice: impl FnMut(&Placed<T>, &Place),
+) -> Vec<Placed<T>> {
+    parts.sort_by(|a, b| (key(&a.part), a.source, &a.place).cmp(&(key(&b.part), b.source, &b.place)));
+    let mut layered: Vec<Placed<T>> = Vec::new();
+    let mut last: Option<(Source, Place)> = None;
+    for part in parts {
+        let top = layered.last().is_some_and(|top| key(&top.part) == key(&part.part));
+        let Some(above) = layered.pop_if(|_| top) else {
+            last = Some((part.source, part.place.clone()));
+            layered.push(part);
+            continue;
+        };
+        if let Some((_, place)) = last.as_ref().filter(|(source, _)| *source == part.source)
+            && part.source != Source::Implied
+        {
+            twice(&part, place);
+            layered.push(above);
+            continue;
+        }
+        last = Some((part.source, part.place.clone()));
+        // A public registry's part stays one: it may fail without failing the whole.
+        let source = if part.source == Source::Implied { above.source } else { part.source };
+        layered.push(Placed { source, place: above.place, part: over(above.part, part.part) });
+    }
+    layered
+}

@@ -1,0 +1,54 @@
+//! Files and folders, read bounded and in the order of their names.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use crate::problem::LoadError;
+
+/// Largest file: ten times the largest asset list there is.
+const LARGEST: u64 = 16 << 20;
+
+/// Most entries of a folder that are looked at.
+const MOST_ENTRIES: usize = 20_000;
+
+/// The text of a file.
+pub(crate) fn text(path: &Path) -> Result<String, LoadError> {
+    let failed = |reason: String| LoadError::Read { path: path.to_owned(), reason };
+    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+    let mut text = String::new();
+    file.take(LARGEST + 1).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
+    if text.len() as u64 > LARGEST {
+        return Err(failed(format!("it is larger than {LARGEST} bytes")));
+    }
+    Ok(text)
+}
+
+/// What is in a folder, by name; nothing whose name begins with a point.
+pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    let failed = |error: std::io::Error| LoadError::Read { path: dir.to_owned(), reason: error.to_string() };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if !entry.file_name().to_string_lossy().starts_with('.') {
+            paths.push(entry.path());
+        }
+        if paths.len() > MOST_ENTRIES {
+            let reason = format!("it has more than {MOST_ENTRIES} entries");
+            return Err(LoadError::Read { path: dir.to_owned(), reason });
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The files of our own form in a folder: `*.toml`, `registry.json` and `*.registry.json`. Other JSON beside them belongs to
+/// others.
+pub(crate) fn own_files(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    let ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let json = name == "registry.json" || name.ends_with(".registry.json");
+        path.is_file() && (json || path.extension().is_some_and(|end| end == "toml"))
+    };
+    Ok(entries(dir)?.into_iter().filter(ours).collect())
+}

@@ -1,0 +1,55 @@
+//! The name of a registry's content.
+//!
+//! Must hold: the same parts have the same name, whatever files they came from; any other value has another one.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use chain::U256;
+use serde::{Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+use crate::model::{Asset, Bridge, Chain, Channel, Oft, Venue};
+use crate::snapshot::Registry;
+
+#[derive(Serialize)]
+struct Content<'a> {
+    chains: &'a [Chain],
+    assets: &'a [Asset],
+    paths: &'a [String],
+    channels: &'a [Channel],
+    bridges: &'a [Bridge],
+    ofts: &'a [Oft],
+    venues: &'a [Venue],
+    bridge_logos: BTreeMap<&'static str, &'a str>,
+}
+
+/// SHA-256 of all parts, in lower-case hex.
+pub(crate) fn of(registry: &Registry) -> String {
+    let content = Content {
+        chains: &registry.chains,
+        assets: &registry.assets,
+        paths: &registry.paths,
+        channels: &registry.channels,
+        bridges: &registry.bridges,
+        ofts: &registry.ofts,
+        venues: &registry.venues,
+        bridge_logos: registry.bridge_logos.iter().map(|(kind, logo)| (kind.id(), logo.as_str())).collect(),
+    };
+    #[expect(
+        clippy::expect_used,
+        reason = "texts, numbers, lists and maps with texts as keys have a JSON form"
+    )]
+    let bytes = serde_json::to_vec(&content).expect("has a JSON form");
+    hex::encode(Sha256::digest(bytes))
+}
+
+/// Writes what has a text as that.
+pub(crate) fn text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+/// Writes an amount, if there is one.
+pub(crate) fn amount<S: Serializer>(value: &Option<U256>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(|amount| amount.to_string()).serialize(serializer)
+}

@@ -1,0 +1,63 @@
+//! The accounts that middlewares of IBC act as, in place of the sender of a packet.
+//!
+//! Nobody has their keys; they are computed from the receiving chain's end of the channel and the sender as the packet
+//! names it (`router-mechanics.md` §2.8; packet-forward-middleware `GetReceiver`, initia `x/ibc-hooks` `DeriveIntermediateSender`).
+
+use chain::{Account, Vm};
+use sha2::{Digest as _, Sha256};
+
+/// The account that holds a packet's tokens while they are forwarded: 20 bytes.
+///
+/// `channel` is that of the forwarding chain's end, `sender` the packet's, as text.
+pub fn forwarder(channel: &str, sender: &str) -> Account {
+    // The module's name is misspelt in its source, and so in every address.
+    let hash = derived("packetfowardmiddleware", channel, sender);
+    let mut short = [0; 20];
+    short.copy_from_slice(&hash[..20]);
+    Account::from(short)
+}
+
+/// The account that calls a contract or module when a packet's memo asks for it: 32 bytes, of which the EVM uses the
+/// last 20. `None` for a chain without hooks of Initia.
+pub fn hook_caller(vm: Vm, channel: &str, sender: &str) -> Option<Account> {
+    let kind = match vm {
+        Vm::Evm => "ibc-evm-hook-intermediary",
+        Vm::Move => "ibc-move-hook-intermediary",
+        Vm::Wasm => "ibc-wasm-hook-intermediary",
+        Vm::None => return None,
+    };
+    Account::from_bytes(&derived(kind, channel, sender))
+}
+
+/// `address.Hash` of the cosmos-sdk over `<channel>/<sender>`.
+fn derived(kind: &str, channel: &str, sender: &str) -> [u8; 32] {
+    let kind = Sha256::digest(kind.as_bytes());
+    Sha256::new().chain_update(kind).chain_update(format!("{channel}/{sender}")).finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SENDER: &str = "noble1pyq6amga29zfsldw8k26kgvl7a0fhf3k07uyg0";
+
+    #[test]
+    fn a_forwarded_packet_is_held_by_the_account_that_the_chain_derives() {
+        let held = forwarder("channel-3", SENDER).to_bech32("init");
+        assert_eq!(held, "init1h8ec302kh6s2fmy8cxv0rt5nzv8nh5gassfhqe");
+    }
+
+    #[test]
+    fn a_hook_is_called_by_the_account_that_the_chain_derives() {
+        let sender = forwarder("channel-3", SENDER).to_bech32("init");
+        let caller = hook_caller(Vm::Evm, "channel-0", &sender).unwrap();
+        assert_eq!(
+            caller.to_bech32("init"),
+            "init1cqmatt9hq4m3wuahsahrk5dvwpzrsps5sl4tmaytl9u9whnzgvwqaxztq8"
+        );
+        assert!(caller.to_hex().ends_with("3b51ac704438061487eabdf48bf978575e62431c"));
+        assert_ne!(hook_caller(Vm::Move, "channel-0", &sender), Some(caller));
+        assert_ne!(hook_caller(Vm::Wasm, "channel-0", &sender), Some(caller));
+        assert_eq!(hook_caller(Vm::None, "channel-0", &sender), None);
+    }
+}
