@@ -5,6 +5,8 @@ import { account } from "./chain.mjs";
 export const USER = account("user").address.toLowerCase();
 // An account that nothing ever touched.
 export const FRESH = `0x${"22".repeat(20)}`;
+// Whom a planner names as the receiver when it does not know yet.
+const NOBODY = "0x000000000000000000000000000000000000dead";
 const UNKNOWN_HASH = `0x${"cc".repeat(32)}`;
 const UNKNOWN_EID = 40_199;
 const RATE = 10n ** 12n;
@@ -48,6 +50,7 @@ export async function askBeforeSends(chain, farEid, ofts) {
     for (const amount of [ONE, ONE_AND_A_HALF, DUSTY]) {
       await quote(chain, oft, sendParam(farEid, amount));
       await quote(chain, oft, sendParam(farEid, amount, 0n));
+      await quote(chain, oft, { ...sendParam(farEid, amount, 0n), to: pad(NOBODY) });
     }
     await quote(chain, oft, sendParam(farEid, ONLY_DUST));
     // These are refused.
