@@ -2,7 +2,7 @@
 
 use chain::U256;
 use registry::facts::Quote;
-use registry::{AssetRef, BridgeKind, BridgeRef, ChannelRef, Facts, OftRef, Registry};
+use registry::{AssetRef, BridgeKind, BridgeRef, ChainRef, ChannelRef, Facts, OftRef, Registry};
 
 /// What a plan is made from.
 #[derive(Clone, Copy)]
@@ -46,6 +46,80 @@ pub struct Request {
 pub struct Plan {
     /// In order, joined: each starts with what the one before brought. One at least.
     pub hops: Vec<Hop>,
+}
+
+impl Plan {
+    /// Base units of what is sent.
+    pub fn amount_in(&self) -> U256 {
+        self.hops.first().map_or(U256::ZERO, |hop| hop.amount_in)
+    }
+
+    /// Base units of what arrives.
+    pub fn amount_out(&self) -> U256 {
+        self.hops.last().map_or(U256::ZERO, |hop| hop.amount_out)
+    }
+
+    /// How long it usually takes. Never 0 if it leads to another chain, because clients poll by it.
+    pub fn seconds(&self, registry: &Registry) -> u64 {
+        let sum = self.hops.iter().fold(0u64, |sum, hop| sum.saturating_add(hop.seconds));
+        sum.max(u64::from(self.chains(registry).len() > 1))
+    }
+
+    /// How many transactions the user signs, an op hook not counted.
+    pub fn txs(&self) -> usize {
+        self.hops.last().map_or(0, |hop| hop.tx + 1)
+    }
+
+    /// Whether a deposit has to carry a transaction that the user signs for the rollup: a wrap behind it in the same
+    /// transaction.
+    pub fn required_op_hook(&self) -> bool {
+        self.hops.windows(2).any(|pair| {
+            let same = pair[0].tx == pair[1].tx;
+            same && matches!(pair[0].step, Step::Deposit { .. }) && pair[1].step == Step::Wrap
+        })
+    }
+
+    /// The chains in the order of the way; one for a way that stays where it is.
+    pub fn chains(&self, registry: &Registry) -> Vec<ChainRef> {
+        let source = self.hops.first().map(|hop| hop.from);
+        let assets = source.into_iter().chain(self.hops.iter().map(|hop| hop.to));
+        let mut chains: Vec<_> = assets.map(|asset| registry[asset].chain).collect();
+        chains.dedup();
+        chains
+    }
+
+    /// `chain_ids` of the wire: [`Plan::chains`] by id.
+    pub fn chain_ids<'a>(&self, registry: &'a Registry) -> Vec<&'a str> {
+        ids(registry, self.chains(registry))
+    }
+
+    /// The chains on which an address is needed. All but the last are the user's own: the source chain, then each chain
+    /// where a later transaction is signed, because what the one before brings has to arrive under an account of the user.
+    /// The last is where the recipient is. So a chain where the user signs and the recipient is stands there twice, and a
+    /// way that stays on its chain names it twice (`router-api.md` §5.4).
+    ///
+    /// The signer of an op hook at the end of a way is not in it: `signed_op_hook` names it.
+    pub fn required_chains(&self, registry: &Registry) -> Vec<ChainRef> {
+        let mut own: Vec<ChainRef> = Vec::new();
+        let mut signed = None;
+        for hop in &self.hops {
+            let chain = registry[hop.from].chain;
+            if signed.replace(hop.tx) != Some(hop.tx) && !own.contains(&chain) {
+                own.push(chain);
+            }
+        }
+        own.extend(self.hops.last().map(|hop| registry[hop.to].chain));
+        own
+    }
+
+    /// `required_chain_addresses` of the wire: [`Plan::required_chains`] by id.
+    pub fn required_chain_addresses<'a>(&self, registry: &'a Registry) -> Vec<&'a str> {
+        ids(registry, self.required_chains(registry))
+    }
+}
+
+fn ids(registry: &Registry, chains: Vec<ChainRef>) -> Vec<&str> {
+    chains.into_iter().map(|chain| registry[chain].id.as_str()).collect()
 }
 
 /// One step of a plan.
@@ -147,6 +221,14 @@ pub enum NoRoute {
     Dust {
         /// 10 to the power of the difference in decimals.
         multiple: U256,
+    },
+    /// More than a step has digits for: a wrapper's 256 bits, LayerZero's 64.
+    #[error("no routes found: amount_in {amount} is more than {hop} can carry")]
+    TooLarge {
+        /// As asked.
+        amount: U256,
+        /// Which step.
+        hop: String,
     },
     /// It takes more transactions than the client would sign.
     #[error("no routes found in one transaction: it takes {txs}; ask with allow_multi_tx")]

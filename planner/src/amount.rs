@@ -1,0 +1,257 @@
+//! What is left of an amount behind a hop, to the unit.
+//!
+//! An operator's terms are taken off first, then decimals are changed as the hop changes them (`router-mechanics.md` §3.4).
+//! Must hold: no amount overflows, panics or grows in value; what [`Toll::least`] gives is taken by [`Toll::carry`].
+
+use chain::U256;
+use registry::Terms;
+
+/// Hundredths of a percent in a whole.
+const WHOLE: u32 = 10_000;
+
+/// Why an amount does not get through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// The hop is not to be used now, whatever the amount.
+    Paused,
+    /// Below the minimum, or nothing is left.
+    TooSmall,
+    /// Not a multiple of what the wrapper takes.
+    Dust,
+    /// More than the hop has digits for.
+    TooLarge,
+    /// Nobody knows what comes out.
+    NoQuote,
+}
+
+/// How a hop changes the decimals of an amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Not at all.
+    Same,
+    /// As the ERC20Wrapper does: a remainder is refused.
+    Wrapper { from: u8, to: u8 },
+    /// As OFT contracts do: cut to the decimals that the legs share, which go over the wire as 64 bits (LayerZero V2,
+    /// `OFTCore.sol` `_toSD`).
+    LayerZero { from: u8, to: u8, shared: u8 },
+}
+
+/// What a hop does to an amount.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Toll<'a> {
+    pub(crate) terms: &'a Terms,
+    pub(crate) scale: Scale,
+}
+
+impl Toll<'_> {
+    /// What arrives of `amount`. `received` is what is there before the operator's fee, in the units of `amount`: all of
+    /// it, or what a contract said. More than was sent is not believed.
+    pub(crate) fn carry(&self, amount: U256, received: U256) -> Result<U256, Obstacle> {
+        if amount < self.terms.min_amount {
+            return Err(Obstacle::TooSmall);
+        }
+        let fee = self.fee(amount).ok_or(Obstacle::TooSmall)?;
+        let net = received.min(amount).checked_sub(fee).filter(|net| !net.is_zero());
+        self.scale.apply(net.ok_or(Obstacle::TooSmall)?)
+    }
+
+    /// The least amount, not below `floor`, that this hop takes and makes at least `wanted` of, if a contract keeps
+    /// nothing; `None` if there is no such amount.
+    pub(crate) fn least(&self, wanted: U256, floor: U256) -> Option<U256> {
+        let floor = floor.max(self.terms.min_amount);
+        let net = self.fee(floor).and_then(|fee| floor.checked_sub(fee)).unwrap_or(U256::ZERO);
+        let step = self.scale.granule();
+        let net = net.checked_next_multiple_of(step)?.max(self.scale.before(wanted)?);
+        let kept = WHOLE.checked_sub(self.terms.fee_bps).filter(|kept| *kept > 0)?;
+        let gross = net.checked_add(self.terms.fee_amount)?.checked_mul(U256::from(WHOLE))?;
+        // With at most one unit of fee for each unit, every net amount is reached by some amount.
+        Some(gross.div_ceil(U256::from(kept)).max(floor))
+    }
+
+    /// Whether it is all or nothing: an amount that gets through is not made less.
+    pub(crate) fn is_free(&self) -> bool {
+        self.terms.fee_bps == 0 && self.terms.fee_amount.is_zero()
+    }
+
+    /// What the operator keeps, rounded up; `None` if that is more than there is.
+    fn fee(&self, amount: U256) -> Option<U256> {
+        if self.is_free() {
+            return Some(U256::ZERO);
+        }
+        if self.terms.fee_bps > WHOLE {
+            return None;
+        }
+        let (whole, bps) = (U256::from(WHOLE), U256::from(self.terms.fee_bps));
+        // In two parts, so that no product is larger than the amount.
+        let share = (amount / whole) * bps + ((amount % whole) * bps).div_ceil(whole);
+        share.checked_add(self.terms.fee_amount)
+    }
+}
+
+impl Scale {
+    fn apply(self, net: U256) -> Result<U256, Obstacle> {
+        match self {
+            Self::Same => Ok(net),
+            Self::Wrapper { from, to } if to >= from => {
+                net.checked_mul(power(to - from)).ok_or(Obstacle::TooLarge)
+            }
+            Self::Wrapper { from, to } => match net.div_rem(power(from - to)) {
+                (units, rest) if rest.is_zero() => Ok(units),
+                _ => Err(Obstacle::Dust),
+            },
+            Self::LayerZero { from, to, shared } => {
+                let units = net / power(from - shared);
+                if units.is_zero() {
+                    return Err(Obstacle::TooSmall);
+                }
+                if units > U256::from(u64::MAX) {
+                    return Err(Obstacle::TooLarge);
+                }
+                units.checked_mul(power(to - shared)).ok_or(Obstacle::TooLarge)
+            }
+        }
+    }
+
+    /// The least that gives `wanted`.
+    fn before(self, wanted: U256) -> Option<U256> {
+        match self {
+            Self::Same => Some(wanted),
+            Self::Wrapper { from, to } if to >= from => Some(wanted.div_ceil(power(to - from))),
+            Self::Wrapper { from, to } => wanted.checked_mul(power(from - to)),
+            Self::LayerZero { from, to, shared } => {
+                wanted.div_ceil(power(to - shared)).checked_mul(power(from - shared))
+            }
+        }
+    }
+
+    /// What an amount has to be a multiple of.
+    fn granule(self) -> U256 {
+        match self {
+            Self::Wrapper { from, to } if from > to => power(from - to),
+            _ => U256::ONE,
+        }
+    }
+
+    /// How many zeros an amount ends with before the hop, if it has to end with `zeros` behind it.
+    pub(crate) fn zeros_before(self, zeros: u8) -> u8 {
+        match self {
+            Self::Same => zeros,
+            Self::Wrapper { from, to } | Self::LayerZero { from, to, .. } => {
+                zeros.saturating_add(from).saturating_sub(to)
+            }
+        }
+    }
+}
+
+/// 10 to the power of a difference in decimals. A registry has no more than 36; 10^38 is the last that fits.
+pub(crate) fn power(exponent: u8) -> U256 {
+    U256::from(10u128.saturating_pow(u32::from(exponent)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn terms(min: u64, fee: u64, bps: u32) -> Terms {
+        Terms { min_amount: U256::from(min), fee_amount: U256::from(fee), fee_bps: bps, ..Terms::default() }
+    }
+
+    fn carry(terms: &Terms, scale: Scale, amount: U256) -> Result<U256, Obstacle> {
+        Toll { terms, scale }.carry(amount, amount)
+    }
+
+    #[test]
+    fn fees_are_rounded_up_and_the_minimum_is_of_what_goes_in() {
+        let terms = terms(100, 7, 25);
+        let left = |amount: u64| carry(&terms, Scale::Same, U256::from(amount));
+        // 0.25 % of 10,000 is 25; of 10,001 a little more.
+        assert_eq!(left(10_000), Ok(U256::from(9_968)));
+        assert_eq!(left(10_001), Ok(U256::from(9_968)));
+        assert_eq!(left(100), Ok(U256::from(92)));
+        assert_eq!(left(99), Err(Obstacle::TooSmall));
+    }
+
+    #[test]
+    fn nothing_left_is_too_small() {
+        assert_eq!(carry(&terms(0, 10, 0), Scale::Same, U256::from(10)), Err(Obstacle::TooSmall));
+        assert_eq!(carry(&terms(0, 0, 10_000), Scale::Same, U256::MAX), Err(Obstacle::TooSmall));
+        assert_eq!(carry(&terms(0, 0, 10_001), Scale::Same, U256::MAX), Err(Obstacle::TooSmall));
+        assert_eq!(carry(&terms(0, 0, 0), Scale::Same, U256::ZERO), Err(Obstacle::TooSmall));
+        let cut = Scale::LayerZero { from: 18, to: 6, shared: 6 };
+        assert_eq!(carry(&terms(0, 0, 0), cut, U256::from(999_999_999_999u64)), Err(Obstacle::TooSmall));
+    }
+
+    #[test]
+    fn the_wrapper_refuses_a_remainder_and_layer_zero_cuts_it_off() {
+        let none = Terms::default();
+        let amount = U256::from(1_000_000_000_001u64);
+        assert_eq!(carry(&none, Scale::Wrapper { from: 18, to: 6 }, amount), Err(Obstacle::Dust));
+        assert_eq!(carry(&none, Scale::LayerZero { from: 18, to: 6, shared: 6 }, amount), Ok(U256::ONE));
+        assert_eq!(
+            carry(&none, Scale::LayerZero { from: 18, to: 8, shared: 6 }, amount),
+            Ok(U256::from(100))
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_too_large() {
+        let none = Terms::default();
+        assert_eq!(carry(&none, Scale::Wrapper { from: 6, to: 18 }, U256::MAX), Err(Obstacle::TooLarge));
+        let wire = Scale::LayerZero { from: 6, to: 18, shared: 6 };
+        assert_eq!(carry(&none, wire, U256::from(u64::MAX) + U256::ONE), Err(Obstacle::TooLarge));
+        assert!(carry(&none, wire, U256::from(u64::MAX)).is_ok());
+    }
+
+    #[test]
+    fn more_than_was_sent_does_not_arrive() {
+        let none = Terms::default();
+        let toll = Toll { terms: &none, scale: Scale::Same };
+        assert_eq!(toll.carry(U256::from(5), U256::from(6)), Ok(U256::from(5)));
+        assert_eq!(toll.carry(U256::from(5), U256::from(4)), Ok(U256::from(4)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_least_amount_is_taken_and_nothing_below_it_is_enough(
+            min in 0u64..5_000, fee in 0u64..5_000, bps in 0u32..10_000, wanted in 1u64..1_000_000,
+            floor in 0u64..1_000_000, scale in 0u8..4,
+        ) {
+            let terms = terms(min, fee, bps);
+            let scale = match scale {
+                0 => Scale::Same,
+                1 => Scale::Wrapper { from: 3, to: 6 },
+                2 => Scale::Wrapper { from: 6, to: 3 },
+                _ => Scale::LayerZero { from: 6, to: 5, shared: 4 },
+            };
+            let (toll, wanted) = (Toll { terms: &terms, scale }, U256::from(wanted));
+            let least = toll.least(wanted, U256::from(floor)).unwrap();
+            prop_assert!(toll.carry(least, least).unwrap() >= wanted);
+            for below in 1u64..100 {
+                let Some(less) = least.checked_sub(U256::from(below)) else { break };
+                let enough = toll.carry(less, less).is_ok_and(|out| out >= wanted);
+                prop_assert!(!enough || less < U256::from(floor), "{less} is enough too");
+            }
+        }
+
+        #[test]
+        fn no_amount_panics(limbs: [u64; 4], bps: u32, fee: [u64; 4], from in 0u8..=36, to in 0u8..=36) {
+            let amount = U256::from_limbs(limbs);
+            let terms = Terms { fee_amount: U256::from_limbs(fee), fee_bps: bps, ..Terms::default() };
+            for scale in [
+                Scale::Same,
+                Scale::Wrapper { from, to },
+                Scale::LayerZero { from, to, shared: from.min(to) },
+            ] {
+                let toll = Toll { terms: &terms, scale };
+                if let (Scale::Same, Ok(out)) = (scale, toll.carry(amount, amount)) {
+                    prop_assert!(out <= amount);
+                }
+                if let Some(least) = toll.least(U256::ONE, amount) {
+                    prop_assert!(least >= amount);
+                }
+            }
+        }
+    }
+}

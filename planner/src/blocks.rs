@@ -1,0 +1,183 @@
+//! Which connections can be on a way between two assets at all, if no asset is met twice.
+//!
+//! A graph falls into blocks: parts in which any two nodes lie on a circle, joined by single nodes in the manner of a
+//! tree (Hopcroft and Tarjan, *Efficient algorithms for graph manipulation*, 1973). A simple way between two nodes stays
+//! inside the blocks on the one way between them in that tree. Assets are mostly a forest of vouchers with few circles, so
+//! this leaves little to search, however many vouchers a token has.
+
+use std::ops::Range;
+
+/// A node without a block: it is where the search for blocks began.
+const NONE: u32 = u32::MAX;
+
+/// The blocks of a graph.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    /// When each node was found, from 0.
+    found: Vec<u32>,
+    /// The block of the edge by which each node was found.
+    block: Vec<u32>,
+    /// The node of each block that was found first.
+    head: Vec<u32>,
+}
+
+impl Blocks {
+    /// Of a graph in which every edge has its opposite.
+    pub(crate) fn new(
+        nodes: usize,
+        edges_of: impl Fn(usize) -> Range<usize>,
+        end_of: impl Fn(usize) -> usize,
+    ) -> Self {
+        let mut walk = Walk::new(nodes);
+        for root in 0..nodes {
+            if walk.found[root] == NONE {
+                walk.from(root, &edges_of, &end_of);
+            }
+        }
+        let (mut block, mut head) = (vec![NONE; nodes], Vec::new());
+        for node in walk.order {
+            let parent = walk.parent[node];
+            if parent == NONE {
+                continue;
+            }
+            if walk.low[node] >= walk.found[parent as usize] {
+                block[node] = number(head.len());
+                head.push(parent);
+            } else {
+                block[node] = block[parent as usize];
+            }
+        }
+        Self { found: walk.found, block, head }
+    }
+
+    /// The blocks that a simple way between two nodes can use, at most `limit` of them; `None` if there is no way, or it
+    /// would take more.
+    pub(crate) fn between(&self, a: usize, b: usize, limit: usize) -> Option<Vec<u32>> {
+        let (mut a, mut b, mut blocks) = (a, b, Vec::with_capacity(limit));
+        while a != b {
+            let later = if self.found[a] > self.found[b] { &mut a } else { &mut b };
+            let block = self.block[*later];
+            if block == NONE {
+                return None;
+            }
+            if !blocks.contains(&block) {
+                if blocks.len() == limit {
+                    return None;
+                }
+                blocks.push(block);
+            }
+            *later = self.head[block as usize] as usize;
+        }
+        Some(blocks)
+    }
+
+    /// The block of the edges between two neighbours.
+    pub(crate) fn of(&self, a: usize, b: usize) -> u32 {
+        // One of the two was found by way of the other.
+        self.block[if self.found[a] > self.found[b] { a } else { b }]
+    }
+}
+
+/// A walk in depth, with what Tarjan's rule needs.
+struct Walk {
+    found: Vec<u32>,
+    /// The earliest node that can be reached without going back over the edge by which a node was found.
+    low: Vec<u32>,
+    parent: Vec<u32>,
+    order: Vec<usize>,
+}
+
+impl Walk {
+    fn new(nodes: usize) -> Self {
+        Self {
+            found: vec![NONE; nodes],
+            low: vec![0; nodes],
+            parent: vec![NONE; nodes],
+            order: Vec::with_capacity(nodes),
+        }
+    }
+
+    fn from(
+        &mut self,
+        root: usize,
+        edges_of: &impl Fn(usize) -> Range<usize>,
+        end_of: &impl Fn(usize) -> usize,
+    ) {
+        let mut open = vec![(root, edges_of(root))];
+        self.meet(root, NONE);
+        while let Some((node, edges)) = open.last_mut() {
+            let node = *node;
+            if let Some(next) = edges.next().map(end_of) {
+                if self.found[next] == NONE {
+                    self.meet(next, number(node));
+                    open.push((next, edges_of(next)));
+                } else if self.parent[node] != number(next) {
+                    self.low[node] = self.low[node].min(self.found[next]);
+                }
+                continue;
+            }
+            open.pop();
+            if let Some((parent, _)) = open.last() {
+                self.low[*parent] = self.low[*parent].min(self.low[node]);
+            }
+        }
+    }
+
+    fn meet(&mut self, node: usize, parent: u32) {
+        self.found[node] = number(self.order.len());
+        self.low[node] = self.found[node];
+        self.parent[node] = parent;
+        self.order.push(node);
+    }
+}
+
+/// Four billion assets do not fit into a registry.
+fn number(of: usize) -> u32 {
+    u32::try_from(of).unwrap_or(NONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(nodes: usize, pairs: &[(usize, usize)]) -> Blocks {
+        let mut edges: Vec<_> = pairs.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect();
+        edges.sort_unstable();
+        let start = |node| edges.partition_point(|edge| edge.0 < node);
+        Blocks::new(nodes, |node| start(node)..start(node + 1), |edge| edges[edge].1)
+    }
+
+    #[test]
+    fn a_tree_leaves_one_way() {
+        let tree = blocks(6, &[(0, 1), (0, 2), (2, 3), (2, 4)]);
+        let between = tree.between(1, 3, 8).unwrap();
+        assert_eq!(between.len(), 3);
+        for (a, b, on) in [(0, 1, true), (0, 2, true), (2, 3, true), (2, 4, false)] {
+            assert_eq!(between.contains(&tree.of(a, b)), on, "{a} {b}");
+        }
+        assert_eq!(tree.between(1, 5, 8), None);
+        assert_eq!(tree.between(1, 3, 2), None);
+        assert_eq!(tree.between(1, 1, 0), Some(vec![]));
+    }
+
+    #[test]
+    fn a_circle_is_one_block_and_what_hangs_from_it_is_not() {
+        // 0-1-2-3-0 is a circle; 4 hangs from 1, 5 from 3; 3-6-7-3 is another circle.
+        let graph = blocks(8, &[(0, 1), (1, 2), (2, 3), (3, 0), (1, 4), (3, 5), (3, 6), (6, 7), (7, 3)]);
+        assert_eq!(graph.of(0, 1), graph.of(2, 3));
+        assert_ne!(graph.of(0, 1), graph.of(3, 6));
+        assert_eq!(graph.between(0, 2, 8), Some(vec![graph.of(0, 1)]));
+        let mut between = graph.between(4, 7, 8).unwrap();
+        between.sort_unstable();
+        let mut expected = vec![graph.of(1, 4), graph.of(0, 1), graph.of(3, 6)];
+        expected.sort_unstable();
+        assert_eq!(between, expected);
+    }
+
+    #[test]
+    fn two_edges_between_the_same_two_are_in_one_block() {
+        let graph = blocks(3, &[(0, 1), (0, 1), (1, 2)]);
+        assert_eq!(graph.between(0, 1, 8).unwrap().len(), 1);
+        assert_eq!(graph.between(0, 2, 8).unwrap().len(), 2);
+    }
+}

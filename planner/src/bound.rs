@@ -1,0 +1,115 @@
+//! The least that is still to come, wherever a search stands: looked up from the target backwards.
+//!
+//! Must hold: nothing here is more than what a way really takes, or the search would miss the best one. So a bridge of
+//! which any denomination was migrated counts as an untrusted one, and amounts, pauses and transactions are left out.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use registry::AssetRef;
+
+use crate::conditions::Conditions;
+use crate::graph::EdgeKind;
+use crate::search::MAX_HOPS;
+
+/// No way to the target.
+const FAR: u8 = u8::MAX;
+
+/// Bounds of one search.
+pub(crate) struct Bounds {
+    /// Blocks that a way can use, a few.
+    blocks: Vec<u32>,
+    hops: Vec<u8>,
+    /// Withdrawals and trusted steps; what is missing was not reached before the source and is at least `far`.
+    trust: Vec<Option<Trust>>,
+    far: Trust,
+}
+
+/// Withdrawals, then all trusted steps.
+pub(crate) type Trust = (u8, u8);
+
+impl Bounds {
+    /// From every asset that can be on a way from `source` to `target`; `None` if there is no way of [`MAX_HOPS`].
+    pub(crate) fn new(conditions: &Conditions<'_>, source: AssetRef, target: AssetRef) -> Option<Self> {
+        let graph = conditions.graph;
+        let blocks = graph.blocks().between(source.index(), target.index(), MAX_HOPS)?;
+        let (hops, trust) = (vec![FAR; graph.nodes()], vec![None; graph.nodes()]);
+        let mut bounds = Self { blocks, hops, trust, far: (0, 0) };
+        bounds.count_hops(conditions, target);
+        if bounds.hops[source.index()] == FAR {
+            return None;
+        }
+        bounds.count_trust(conditions, source, target);
+        Some(bounds)
+    }
+
+    /// Whether the edge between two neighbours can be on a way.
+    pub(crate) fn allows(&self, conditions: &Conditions<'_>, from: AssetRef, to: AssetRef) -> bool {
+        self.blocks.contains(&conditions.graph.blocks().of(from.index(), to.index()))
+    }
+
+    /// Hops from here to the target, at least.
+    pub(crate) fn hops(&self, asset: AssetRef) -> usize {
+        usize::from(self.hops[asset.index()])
+    }
+
+    /// Withdrawals and trusted steps from here to the target, at least.
+    pub(crate) fn trust(&self, asset: AssetRef) -> Trust {
+        self.trust[asset.index()].unwrap_or(self.far)
+    }
+
+    fn count_hops(&mut self, conditions: &Conditions<'_>, target: AssetRef) {
+        let mut layer = vec![target];
+        self.hops[target.index()] = 0;
+        for hops in (1u8..).take(MAX_HOPS) {
+            let mut next = Vec::new();
+            for to in layer {
+                for (_, back) in conditions.graph.leaving(to) {
+                    let from = back.to;
+                    if self.hops[from.index()] == FAR && self.allows(conditions, from, to) {
+                        self.hops[from.index()] = hops;
+                        next.push(from);
+                    }
+                }
+            }
+            layer = next;
+        }
+    }
+
+    fn count_trust(&mut self, conditions: &Conditions<'_>, source: AssetRef, target: AssetRef) {
+        let mut open = BinaryHeap::from([Reverse(((0, 0), target))]);
+        while let Some(Reverse((trust, to))) = open.pop() {
+            if self.trust[to.index()].is_some() {
+                continue;
+            }
+            self.trust[to.index()] = Some(trust);
+            self.far = trust;
+            if to == source {
+                return;
+            }
+            for (_, back) in conditions.graph.leaving(to) {
+                let from = back.to;
+                // Beyond the last hop that is left, nothing has to be known.
+                let reached = self.hops[from.index()] != FAR && self.allows(conditions, from, to);
+                if reached && self.trust[from.index()].is_none() {
+                    let (withdrawals, trusted) = least(conditions, back.kind);
+                    let next: Trust = (trust.0.saturating_add(withdrawals), trust.1.saturating_add(trusted));
+                    open.push(Reverse((next, from)));
+                }
+            }
+        }
+    }
+}
+
+/// What the opposite of an edge takes, at least.
+fn least(conditions: &Conditions<'_>, back: EdgeKind) -> Trust {
+    match back {
+        EdgeKind::Ibc { .. } | EdgeKind::Wrap | EdgeKind::Unwrap => (0, 0),
+        EdgeKind::Up(bridge) => (0, u8::from(!conditions.may_be_migrated(bridge))),
+        EdgeKind::Down(bridge) => {
+            let trusted = u8::from(!conditions.may_be_migrated(bridge));
+            (trusted, trusted)
+        }
+        EdgeKind::LayerZero { .. } => (0, 1),
+    }
+}

@@ -1,0 +1,71 @@
+//! Which hops one signature covers (`router-mechanics.md` §3.3).
+//!
+//! What comes next in a transaction depends only on what was done last in it, so that is all that a search has to
+//! remember of the transactions of a way.
+
+use crate::plan::Step;
+
+/// What the open transaction did last, and thereby what it can still do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// Nothing is signed yet.
+    Start,
+    /// A packet arrives: it can be forwarded, or call the wrapper.
+    Packet,
+    /// A packet arrives and is turned into a bridged coin on the way: it can call the wrapper, but forwarding would move
+    /// the voucher that is no more.
+    Caught,
+    /// The wrapper released a bridged coin and can send it on itself.
+    Unwrapped,
+    /// A deposit arrives: it can carry a transaction of the rollup that the user signed before.
+    Deposited,
+    /// Nothing: what comes next is signed where the asset is.
+    Closed,
+}
+
+/// What a hop means for the user's transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// It is part of the open one.
+    Same,
+    /// It needs one of its own.
+    New,
+    /// It is part of the open one if the user signs an op hook, else it needs one of its own.
+    Hook,
+}
+
+/// What the chain that a hop starts on lets packets do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Here {
+    /// It runs the packet forward middleware.
+    pub(crate) forwards: bool,
+    /// Packets may call its wrapper.
+    pub(crate) hooks: bool,
+}
+
+impl Tail {
+    /// What remains possible behind `step`.
+    pub(crate) fn behind(step: Step) -> Self {
+        match step {
+            Step::Ibc { .. } | Step::MigratedWithdraw { .. } => Self::Packet,
+            Step::MigratedDeposit { .. } => Self::Caught,
+            Step::Unwrap => Self::Unwrapped,
+            Step::Deposit { .. } => Self::Deposited,
+            Step::Send | Step::Withdraw { .. } | Step::Wrap | Step::LayerZero { .. } => Self::Closed,
+        }
+    }
+
+    /// How `step` follows. `caught` is a transfer that the wrapper would turn into one of the migrated denomination, had
+    /// it to send it itself.
+    pub(crate) fn link(self, step: Step, here: Here, caught: bool) -> Link {
+        let same = match (self, step) {
+            (Self::Packet, Step::Ibc { .. } | Step::MigratedDeposit { .. }) => here.forwards,
+            (Self::Packet | Self::Caught, Step::Wrap) => here.hooks,
+            (Self::Unwrapped, Step::Ibc { .. }) => !caught,
+            (Self::Unwrapped, Step::Withdraw { .. } | Step::MigratedWithdraw { .. }) => true,
+            (Self::Deposited, Step::Wrap) => return Link::Hook,
+            _ => false,
+        };
+        if same { Link::Same } else { Link::New }
+    }
+}

@@ -1,0 +1,265 @@
+//! What a connection is at this moment: which step it takes, whether it may be taken, what it costs and how long it lasts.
+
+use chain::U256;
+use registry::{BridgeKind, BridgeRef, ChannelRef, Registry, Terms};
+use rustc_hash::FxHashMap;
+
+use crate::amount::{Obstacle, Scale, Toll};
+use crate::asset::FeeCoin;
+use crate::chaining::Here;
+use crate::graph::{Edge, EdgeKind, Graph};
+use crate::plan::{Step, World};
+
+/// Seconds of an IBC transfer, if nobody says anything else.
+const IBC_SECONDS: u64 = 20;
+/// Seconds of a deposit, if nobody says anything else.
+const DEPOSIT_SECONDS: u64 = 30;
+/// Seconds that LayerZero's verifiers and executor take once a transaction is final.
+const LAYER_ZERO_SECONDS: u64 = 60;
+
+/// A connection at this moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way<'a> {
+    /// LayerZero's fee is not in it yet.
+    pub(crate) step: Step,
+    pub(crate) toll: Toll<'a>,
+    pub(crate) paused: bool,
+    pub(crate) seconds: u64,
+    /// An IBC transfer which the wrapper would turn into one of the migrated denomination.
+    pub(crate) caught: bool,
+    pub(crate) here: Here,
+}
+
+/// What holds while one plan is made. Remembers what it looked up.
+pub(crate) struct Conditions<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) world: World<'a>,
+    bridges: Option<&'a [BridgeKind]>,
+    ways: FxHashMap<u32, Option<Way<'a>>>,
+    /// A chain said of some denomination that it was migrated.
+    any_migrated: bool,
+}
+
+/// What to overlook, to find out what stands in the way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Overlook {
+    pub(crate) paused: bool,
+    pub(crate) small: bool,
+    pub(crate) dust: bool,
+    pub(crate) large: bool,
+    pub(crate) quote: bool,
+    pub(crate) hook: bool,
+    pub(crate) txs: bool,
+}
+
+impl Overlook {
+    fn allows(self, obstacle: Obstacle) -> bool {
+        match obstacle {
+            Obstacle::Paused => self.paused,
+            Obstacle::TooSmall => self.small,
+            Obstacle::Dust => self.dust,
+            Obstacle::TooLarge => self.large,
+            Obstacle::NoQuote => self.quote,
+        }
+    }
+}
+
+impl<'a> Conditions<'a> {
+    pub(crate) fn new(graph: &'a Graph, world: World<'a>, bridges: Option<&'a [BridgeKind]>) -> Self {
+        let mut said = world.facts.bridges.values().flat_map(|facts| facts.migrated.values());
+        let any_migrated = said.any(Option::is_some);
+        Self { graph, world, bridges, ways: FxHashMap::default(), any_migrated }
+    }
+
+    /// What an edge is now; `None` if it leads nowhere or is not asked for.
+    pub(crate) fn way(&mut self, edge: u32) -> Option<Way<'a>> {
+        if let Some(way) = self.ways.get(&edge) {
+            return *way;
+        }
+        let way = self.look_up(*self.graph.edge(edge));
+        self.ways.insert(edge, way);
+        way
+    }
+
+    /// What arrives of `amount`, and the step with its fee. Where something is overlooked, what would arrive without it:
+    /// of the next amount that gets through.
+    pub(crate) fn take(
+        &self,
+        way: &Way<'a>,
+        amount: U256,
+        overlook: Overlook,
+    ) -> Result<(Step, U256), Obstacle> {
+        if way.paused && !overlook.paused {
+            return Err(Obstacle::Paused);
+        }
+        let (step, received) = self.received(way, amount, overlook)?;
+        let (obstacle, least) = match way.toll.carry(amount, received) {
+            Ok(out) => return Ok((step, out)),
+            Err(Obstacle::TooLarge) => (Obstacle::TooLarge, U256::ZERO),
+            Err(obstacle) => (obstacle, amount),
+        };
+        let instead =
+            way.toll.least(U256::ONE, least).filter(|_| overlook.allows(obstacle)).ok_or(obstacle)?;
+        Ok((step, way.toll.carry(instead, instead)?))
+    }
+
+    /// The step with its fee, and what a contract says that comes out of it.
+    fn received(&self, way: &Way<'a>, amount: U256, overlook: Overlook) -> Result<(Step, U256), Obstacle> {
+        let Step::LayerZero { oft, from, to, .. } = way.step else { return Ok((way.step, amount)) };
+        if amount < way.toll.terms.min_amount {
+            return Ok((way.step, amount));
+        }
+        match self.world.quotes.quote(oft, from, to, amount) {
+            Some(quote) => Ok((Step::LayerZero { oft, from, to, fee: quote.native_fee }, quote.received)),
+            None if overlook.quote => Ok((way.step, amount)),
+            None => Err(Obstacle::NoQuote),
+        }
+    }
+
+    /// Whether a bridge may be one whose transfers go over a channel; a quick look.
+    pub(crate) fn may_be_migrated(&self, bridge: BridgeRef) -> bool {
+        self.any_migrated || !self.world.registry[bridge].migrated.is_empty()
+    }
+
+    fn look_up(&self, edge: Edge) -> Option<Way<'a>> {
+        let World { registry, facts, .. } = self.world;
+        let step = self.step(edge)?;
+        if let (Some(only), Some(kind)) = (self.bridges, kind_of(step))
+            && !only.contains(&kind)
+        {
+            return None;
+        }
+        let chain = registry[edge.from].chain;
+        let terms = terms(registry, edge);
+        Some(Way {
+            step,
+            toll: Toll { terms, scale: scale(registry, edge) },
+            paused: terms.paused.is_some() || self.is_stopped(step),
+            seconds: self.seconds(edge, step, terms),
+            caught: self.is_caught(edge, step),
+            here: Here {
+                forwards: registry[chain].forwards,
+                hooks: step == Step::Wrap && facts.hooks_allowed(registry, chain),
+            },
+        })
+    }
+
+    fn step(&self, edge: Edge) -> Option<Step> {
+        let registry = self.world.registry;
+        Some(match edge.kind {
+            EdgeKind::Ibc { channel, rollup, .. } => {
+                // The rollup turns the voucher of a migrated denomination into its bridged coin, so none arrives.
+                if rollup.and_then(|bridge| self.migrated(bridge, &registry[edge.from].denom))
+                    == Some(channel)
+                {
+                    return None;
+                }
+                Step::Ibc { channel }
+            }
+            EdgeKind::Down(bridge) => match self.migrated(bridge, &registry[edge.from].denom) {
+                Some(channel) => Step::MigratedDeposit { bridge, channel },
+                None => Step::Deposit { bridge },
+            },
+            EdgeKind::Up(bridge) => match self.migrated(bridge, &registry[edge.to].denom) {
+                Some(channel) => Step::MigratedWithdraw { bridge, channel },
+                None => Step::Withdraw { bridge },
+            },
+            EdgeKind::Wrap => Step::Wrap,
+            EdgeKind::Unwrap => Step::Unwrap,
+            EdgeKind::LayerZero { oft, from, to } => {
+                // The fee is paid in the coin of the sending chain: it has to have a name.
+                FeeCoin::of(registry, registry[edge.from].chain)?;
+                Step::LayerZero { oft, from: from as usize, to: to as usize, fee: U256::ZERO }
+            }
+        })
+    }
+
+    fn migrated(&self, bridge: BridgeRef, l1_denom: &str) -> Option<ChannelRef> {
+        let World { registry, facts, .. } = self.world;
+        let nobody_said = facts.bridges.is_empty() && registry[bridge].migrated.is_empty();
+        if nobody_said { None } else { facts.migrated(registry, bridge, l1_denom) }
+    }
+
+    fn is_stopped(&self, step: Step) -> bool {
+        let World { registry, facts, .. } = self.world;
+        match step {
+            Step::Ibc { channel }
+            | Step::MigratedDeposit { channel, .. }
+            | Step::MigratedWithdraw { channel, .. } => {
+                registry[channel].paused.is_some()
+                    || !facts.closed.is_empty() && facts.paused(registry, channel).is_some()
+            }
+            Step::Deposit { bridge } | Step::Withdraw { bridge } => facts.stopped(registry, bridge).is_some(),
+            Step::Send | Step::Wrap | Step::Unwrap | Step::LayerZero { .. } => false,
+        }
+    }
+
+    /// Whether it sends a bridged coin over the channel that its bridge was migrated to.
+    fn is_caught(&self, edge: Edge, step: Step) -> bool {
+        let registry = self.world.registry;
+        match (step, &registry[edge.from].origin) {
+            (Step::Ibc { channel }, registry::Origin::Bridged { bridge, parent }) => {
+                self.migrated(*bridge, &registry[*parent].denom) == Some(channel)
+            }
+            _ => false,
+        }
+    }
+
+    fn seconds(&self, edge: Edge, step: Step, terms: &Terms) -> u64 {
+        let World { registry, facts, .. } = self.world;
+        let (said, usual) = match step {
+            Step::Ibc { channel }
+            | Step::MigratedDeposit { channel, .. }
+            | Step::MigratedWithdraw { channel, .. } => (registry[channel].seconds, IBC_SECONDS),
+            Step::Deposit { bridge } => (registry[bridge].deposit_seconds, DEPOSIT_SECONDS),
+            // Terms are of both directions, and a deposit's seconds are no withdrawal's days.
+            Step::Withdraw { bridge } => return withdrawal(facts.periods(registry, bridge)),
+            Step::Send | Step::Wrap | Step::Unwrap => (None, 0),
+            Step::LayerZero { .. } => {
+                let chain = &registry[registry[edge.from].chain];
+                let blocks = u64::from(chain.confirmations) * u64::from(chain.block_seconds);
+                (None, blocks + LAYER_ZERO_SECONDS)
+            }
+        };
+        terms.seconds.or(said).map_or(usual, u64::from)
+    }
+}
+
+/// The kind of bridge that a step goes over, if it goes over any.
+pub(crate) fn kind_of(step: Step) -> Option<BridgeKind> {
+    match step {
+        Step::Ibc { .. } | Step::MigratedDeposit { .. } | Step::MigratedWithdraw { .. } => {
+            Some(BridgeKind::Ibc)
+        }
+        Step::Deposit { .. } | Step::Withdraw { .. } => Some(BridgeKind::OpInit),
+        Step::LayerZero { .. } => Some(BridgeKind::LayerZero),
+        Step::Send | Step::Wrap | Step::Unwrap => None,
+    }
+}
+
+/// The executor proposes an output every two thirds of the submission interval (`router-mechanics.md` §3.4).
+fn withdrawal((finalization, submission): (u64, u64)) -> u64 {
+    (submission / 3 * 2 + submission % 3 * 2 / 3).saturating_add(finalization)
+}
+
+/// The terms of an edge: those of the child, or of the leg that sends.
+pub(crate) fn terms(registry: &Registry, edge: Edge) -> &Terms {
+    match edge.kind {
+        EdgeKind::Ibc { voucher, .. } => &registry[voucher].terms,
+        EdgeKind::Down(_) | EdgeKind::Wrap => &registry[edge.to].terms,
+        EdgeKind::Up(_) | EdgeKind::Unwrap => &registry[edge.from].terms,
+        EdgeKind::LayerZero { oft, from, .. } => &registry[oft].legs[from as usize].terms,
+    }
+}
+
+fn scale(registry: &Registry, edge: Edge) -> Scale {
+    let (from, to) = (registry[edge.from].decimals, registry[edge.to].decimals);
+    match edge.kind {
+        EdgeKind::Ibc { .. } | EdgeKind::Down(_) | EdgeKind::Up(_) => Scale::Same,
+        EdgeKind::Wrap | EdgeKind::Unwrap => Scale::Wrapper { from, to },
+        EdgeKind::LayerZero { oft, from: sending, to: receiving } => {
+            let shared = |leg: u32| registry[oft].legs[leg as usize].shared_decimals;
+            Scale::LayerZero { from, to, shared: shared(sending).min(shared(receiving)) }
+        }
+    }
+}

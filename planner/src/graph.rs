@@ -1,0 +1,164 @@
+//! The assets of a registry and what connects them, ready to be searched.
+//!
+//! Made once for each registry and never changed. Must hold: an edge has its opposite, so what leads somewhere can be
+//! walked backwards; the edges of a node stand in an order that is made of names, not of the places in the files.
+
+use registry::{AssetRef, BridgeRef, ChannelRef, OftRef, Origin, Registry};
+
+use crate::blocks::Blocks;
+
+/// What connects the assets of one registry.
+#[derive(Debug)]
+pub struct Graph {
+    /// Where the edges of each asset begin; one more at the end.
+    starts: Vec<u32>,
+    edges: Vec<Edge>,
+    /// The place of each asset in the order of (chain id, denomination).
+    ranks: Vec<u32>,
+    blocks: Blocks,
+}
+
+/// One direction of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub(crate) from: AssetRef,
+    pub(crate) to: AssetRef,
+    pub(crate) kind: EdgeKind,
+}
+
+/// How two assets are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EdgeKind {
+    /// Between a voucher and its parent, whichever way. `rollup` is the bridge whose L1 is where it leaves and whose
+    /// rollup is where it arrives, if there is one: that bridge may catch what comes.
+    Ibc { channel: ChannelRef, voucher: AssetRef, rollup: Option<BridgeRef> },
+    /// From the L1 to the bridged coin.
+    Down(BridgeRef),
+    /// From the bridged coin to the L1.
+    Up(BridgeRef),
+    /// From the bridged coin to the wrapped token.
+    Wrap,
+    /// Back.
+    Unwrap,
+    /// Between two legs of a group.
+    LayerZero { oft: OftRef, from: u32, to: u32 },
+}
+
+impl Graph {
+    /// Reads the connections out of a registry.
+    pub fn new(registry: &Registry) -> Self {
+        let mut found: Vec<Edge> = Vec::new();
+        for (asset, _) in registry.assets() {
+            if let Some((parent, up, down)) = to_parent(registry, asset) {
+                found.push(Edge { from: asset, to: parent, kind: up });
+                found.push(Edge { from: parent, to: asset, kind: down });
+            }
+        }
+        for (oft, group) in registry.ofts() {
+            for (from, to) in (0u32..).zip(&group.legs).flat_map(|leg| {
+                (0u32..).zip(&group.legs).filter(move |other| other.0 != leg.0).map(move |other| (leg, other))
+            }) {
+                let kind = EdgeKind::LayerZero { oft, from: from.0, to: to.0 };
+                found.push(Edge { from: from.1.asset, to: to.1.asset, kind });
+            }
+        }
+        let ranks = ranks(registry);
+        found.sort_by_cached_key(|edge| {
+            (edge.from, ranks[edge.to.index()], edge.kind.rank(), oft_name(registry, edge.kind))
+        });
+        let mut starts = vec![0u32; ranks.len() + 1];
+        for edge in &found {
+            starts[edge.from.index() + 1] += 1;
+        }
+        for node in 1..starts.len() {
+            starts[node] += starts[node - 1];
+        }
+        let blocks = Blocks::new(
+            ranks.len(),
+            |node| starts[node] as usize..starts[node + 1] as usize,
+            |edge| found[edge].to.index(),
+        );
+        Self { starts, edges: found, ranks, blocks }
+    }
+
+    /// How many assets there are.
+    pub fn nodes(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// How many connections there are, each direction counted.
+    pub fn edges(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// The edges that leave an asset, with their numbers.
+    pub(crate) fn leaving(&self, asset: AssetRef) -> impl Iterator<Item = (u32, &Edge)> {
+        let (start, end) = (self.starts[asset.index()], self.starts[asset.index() + 1]);
+        (start..end).zip(&self.edges[start as usize..end as usize])
+    }
+
+    pub(crate) fn edge(&self, number: u32) -> &Edge {
+        &self.edges[number as usize]
+    }
+
+    /// The place of an edge among those of its asset, in an order that is made of names.
+    pub(crate) fn rank(&self, edge: u32) -> (u32, u32) {
+        let of = self.edge(edge);
+        (self.ranks[of.to.index()], edge - self.starts[of.from.index()])
+    }
+
+    pub(crate) fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+}
+
+impl EdgeKind {
+    fn rank(self) -> u8 {
+        match self {
+            Self::Ibc { .. } => 0,
+            Self::Down(_) => 1,
+            Self::Up(_) => 2,
+            Self::Wrap => 3,
+            Self::Unwrap => 4,
+            Self::LayerZero { .. } => 5,
+        }
+    }
+}
+
+/// The asset one step back, how to get there and how to get back from there.
+fn to_parent(registry: &Registry, asset: AssetRef) -> Option<(AssetRef, EdgeKind, EdgeKind)> {
+    let kinds = match registry[asset].origin {
+        Origin::Native => return None,
+        Origin::Ibc { channel, parent } => {
+            let ibc = |from: AssetRef, to: AssetRef| {
+                let (l1, l2) = (registry[from].chain, registry[to].chain);
+                let rollup = registry.bridge_to(l2).filter(|bridge| registry[*bridge].l1 == l1);
+                EdgeKind::Ibc { channel, voucher: asset, rollup }
+            };
+            (parent, ibc(asset, parent), ibc(parent, asset))
+        }
+        Origin::Bridged { bridge, parent } => (parent, EdgeKind::Up(bridge), EdgeKind::Down(bridge)),
+        Origin::Wrapped { parent, .. } => (parent, EdgeKind::Unwrap, EdgeKind::Wrap),
+    };
+    Some(kinds)
+}
+
+fn ranks(registry: &Registry) -> Vec<u32> {
+    let mut names: Vec<_> = registry
+        .assets()
+        .map(|(asset, about)| ((registry[about.chain].id.as_str(), about.denom.as_str()), asset))
+        .collect();
+    names.sort_unstable();
+    let mut ranks = vec![0; names.len()];
+    for (rank, (_, asset)) in (0u32..).zip(names) {
+        ranks[asset.index()] = rank;
+    }
+    ranks
+}
+
+/// What tells two groups apart that connect the same two assets.
+fn oft_name(registry: &Registry, kind: EdgeKind) -> Option<(String, String)> {
+    let EdgeKind::LayerZero { oft, from, .. } = kind else { return None };
+    let group = &registry[oft];
+    Some((group.symbol.clone(), group.legs[from as usize].contract.clone()))
+}

@@ -1,0 +1,348 @@
+//! A plan as clients see it: the operations of the wire (`router-api.md` §6).
+//!
+//! An operation is what one bridge does. Turning a bridged coin into the wrapped token or back has no kind of its own: it
+//! is folded into the transfer of the same transaction before or behind it, and is a `swap` where there is none.
+
+use chain::U256;
+use registry::{Origin, Registry};
+use serde::{Deserialize, Serialize};
+
+use crate::asset::{FeeCoin, WireAsset};
+use crate::plan::{Hop, Plan, Step, World};
+use crate::usd;
+
+/// The venue of a conversion that stands alone.
+pub const WRAPPER_VENUE: &str = "erc20-wrapper";
+
+/// One operation, with what goes in and what comes out of it in base units.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "serde_json::Map<String, serde_json::Value>")]
+pub struct Operation {
+    /// What is done.
+    #[serde(flatten)]
+    pub kind: OperationKind,
+    /// Which of the user's transactions does it.
+    pub tx_index: usize,
+    /// A decimal number; empty if a client left it out.
+    pub amount_in: String,
+    /// The same.
+    pub amount_out: String,
+}
+
+/// The kinds of operations that plans are made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OperationKind {
+    /// An ICS-20 transfer.
+    Transfer(Transfer),
+    /// A send to another account of the same chain.
+    BankSend(BankSend),
+    /// A conversion by the ERC20Wrapper.
+    Swap(Swap),
+    /// A deposit into an optimistic bridge, or a withdrawal.
+    OpInitTransfer(OpInitTransfer),
+    /// A LayerZero transfer.
+    LayerZeroTransfer(LayerZeroTransfer),
+}
+
+impl OperationKind {
+    /// Its key on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Transfer(_) => "transfer",
+            Self::BankSend(_) => "bank_send",
+            Self::Swap(_) => "swap",
+            Self::OpInitTransfer(_) => "op_init_transfer",
+            Self::LayerZeroTransfer(_) => "layer_zero_transfer",
+        }
+    }
+}
+
+/// An ICS-20 transfer. In what a client echoes, an empty text was left out; so in all kinds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the names of the wire")]
+pub struct Transfer {
+    /// Of the sending end.
+    pub port: String,
+    /// Of the sending end.
+    pub channel: String,
+    pub from_chain_id: String,
+    pub to_chain_id: String,
+    /// Whether the sending chain forwards packets.
+    pub pfm_enabled: bool,
+    pub supports_memo: bool,
+    pub denom_in: String,
+    pub denom_out: String,
+    /// What is kept on the way, already missing in what comes out.
+    pub fee_amount: Option<String>,
+    pub usd_fee_amount: Option<String>,
+    pub fee_asset: Option<WireAsset>,
+    pub bridge_id: String,
+    pub smart_relay: bool,
+    pub to_chain_entry_contract_address: Option<String>,
+    pub to_chain_callback_contract_address: Option<String>,
+    /// The old name of `denom_out`.
+    pub dest_denom: String,
+}
+
+/// A send to another account of the same chain.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the names of the wire")]
+pub struct BankSend {
+    pub chain_id: String,
+    pub denom: String,
+}
+
+/// A conversion on one chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names of the wire")]
+pub struct Swap {
+    pub swap_in: SwapIn,
+    #[serde(default)]
+    pub estimated_affiliate_fee: String,
+    #[serde(default)]
+    pub from_chain_id: String,
+    #[serde(default)]
+    pub chain_id: String,
+    #[serde(default)]
+    pub denom_in: String,
+    #[serde(default)]
+    pub denom_out: String,
+    #[serde(default)]
+    pub swap_venues: Vec<SwapVenue>,
+}
+
+/// How a conversion is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the names of the wire")]
+pub struct SwapIn {
+    pub swap_venue: SwapVenue,
+    pub swap_operations: Vec<SwapOperation>,
+    pub swap_amount_in: Option<String>,
+    pub price_impact_percent: Option<String>,
+    pub estimated_amount_out: Option<String>,
+}
+
+/// One step of a conversion; `pool` is the wrapper.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the names of the wire")]
+pub struct SwapOperation {
+    pub pool: String,
+    pub denom_in: String,
+    pub denom_out: String,
+    pub interface: Option<String>,
+}
+
+/// Where a conversion is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the names of the wire")]
+pub struct SwapVenue {
+    pub name: String,
+    pub chain_id: String,
+    pub logo_uri: Option<String>,
+}
+
+/// A deposit into an optimistic bridge, or a withdrawal from the rollup.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the names of the wire")]
+pub struct OpInitTransfer {
+    pub from_chain_id: String,
+    pub to_chain_id: String,
+    pub denom_in: String,
+    pub denom_out: String,
+    /// A decimal number, written as a text; read as either.
+    #[serde(deserialize_with = "text_or_number")]
+    pub op_init_bridge_id: String,
+    pub bridge_id: String,
+    pub smart_relay: bool,
+}
+
+/// A LayerZero transfer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "the names of the wire")]
+pub struct LayerZeroTransfer {
+    pub from_chain_id: String,
+    pub to_chain_id: String,
+    pub denom_in: String,
+    pub denom_out: String,
+    pub source_oft_contract_address: String,
+    /// LayerZero's number of the receiving chain; 0 if a client left it out.
+    pub destination_endpoint_id: u32,
+    pub messaging_fee_asset: WireAsset,
+    pub messaging_fee_amount: String,
+    /// Empty without a price.
+    pub messaging_fee_amount_usd: String,
+    pub bridge_id: String,
+}
+
+/// The operations of a plan, in order. `world` has to be the one that the plan was made from.
+pub fn operations(world: World<'_>, plan: &Plan) -> Vec<Operation> {
+    let (registry, mut operations, mut done) = (world.registry, Vec::new(), 0);
+    while let Some(rest) = plan.hops.get(done..).filter(|rest| !rest.is_empty()) {
+        let hops = &rest[..together(rest)];
+        operations.extend(operation(registry, hops));
+        done += hops.len();
+    }
+    operations
+}
+
+/// How many hops the next operation is made of.
+fn together(hops: &[Hop]) -> usize {
+    let follows = |at: usize, wanted: fn(Step) -> bool| {
+        hops.get(at).is_some_and(|hop| hop.tx == hops[0].tx && wanted(hop.step))
+    };
+    let transfers = |step| !matches!(step, Step::Wrap | Step::Unwrap | Step::Send);
+    let unwraps = usize::from(hops[0].step == Step::Unwrap && follows(1, transfers));
+    let wraps = transfers(hops[unwraps].step) && follows(unwraps + 1, |step| step == Step::Wrap);
+    unwraps + 1 + usize::from(wraps)
+}
+
+fn operation(registry: &Registry, hops: &[Hop]) -> Option<Operation> {
+    let (first, last) = (hops.first()?, hops.last()?);
+    let moved = hops.iter().find(|hop| !matches!(hop.step, Step::Wrap | Step::Unwrap)).unwrap_or(first);
+    let ends = Ends::of(registry, first, last);
+    let kind = match moved.step {
+        Step::Send => {
+            OperationKind::BankSend(BankSend { chain_id: ends.from_chain_id, denom: ends.denom_in })
+        }
+        Step::Ibc { channel }
+        | Step::MigratedDeposit { channel, .. }
+        | Step::MigratedWithdraw { channel, .. } => OperationKind::Transfer(transfer(
+            registry,
+            registry[channel].on(registry[moved.from].chain)?,
+            moved,
+            ends,
+        )),
+        Step::Deposit { bridge } | Step::Withdraw { bridge } => {
+            OperationKind::OpInitTransfer(OpInitTransfer {
+                from_chain_id: ends.from_chain_id,
+                to_chain_id: ends.to_chain_id,
+                denom_in: ends.denom_in,
+                denom_out: ends.denom_out,
+                op_init_bridge_id: registry[bridge].id.to_string(),
+                bridge_id: "OPINIT".to_owned(),
+                smart_relay: false,
+            })
+        }
+        Step::Wrap | Step::Unwrap => OperationKind::Swap(swap(registry, moved, ends)),
+        Step::LayerZero { oft, from, to, fee } => {
+            let (leg, other) = (registry[oft].legs.get(from)?, registry[oft].legs.get(to)?);
+            let sent = LayerZeroTransfer {
+                source_oft_contract_address: leg.contract.clone(),
+                destination_endpoint_id: other.eid,
+                ..layer_zero(registry, moved, ends, fee)?
+            };
+            OperationKind::LayerZeroTransfer(sent)
+        }
+    };
+    let (amount_in, amount_out) = (first.amount_in.to_string(), last.amount_out.to_string());
+    Some(Operation { kind, tx_index: first.tx, amount_in, amount_out })
+}
+
+/// Where an operation begins and ends.
+struct Ends {
+    from_chain_id: String,
+    to_chain_id: String,
+    denom_in: String,
+    denom_out: String,
+}
+
+impl Ends {
+    fn of(registry: &Registry, first: &Hop, last: &Hop) -> Self {
+        let (from, to) = (&registry[first.from], &registry[last.to]);
+        Self {
+            from_chain_id: registry[from.chain].id.clone(),
+            to_chain_id: registry[to.chain].id.clone(),
+            denom_in: from.denom.clone(),
+            denom_out: to.denom.clone(),
+        }
+    }
+}
+
+fn transfer(registry: &Registry, end: &registry::End, hop: &Hop, ends: Ends) -> Transfer {
+    let fee = hop.amount_in.checked_sub(hop.amount_out).filter(|fee| !fee.is_zero());
+    Transfer {
+        port: end.port.clone(),
+        channel: end.channel.clone(),
+        from_chain_id: ends.from_chain_id,
+        to_chain_id: ends.to_chain_id,
+        pfm_enabled: registry[end.chain].forwards,
+        supports_memo: true,
+        denom_in: ends.denom_in,
+        dest_denom: ends.denom_out.clone(),
+        denom_out: ends.denom_out,
+        fee_amount: fee.map(|fee| fee.to_string()),
+        usd_fee_amount: fee.and_then(|fee| usd::of(registry, hop.from, fee)),
+        fee_asset: fee.map(|_| WireAsset::of(registry, hop.from)),
+        bridge_id: "IBC".to_owned(),
+        smart_relay: false,
+        to_chain_entry_contract_address: None,
+        to_chain_callback_contract_address: None,
+    }
+}
+
+fn swap(registry: &Registry, hop: &Hop, ends: Ends) -> Swap {
+    let chain = registry[hop.from].chain;
+    let known = registry.venues().iter().find(|venue| venue.chain == chain && venue.name == WRAPPER_VENUE);
+    let venue = SwapVenue {
+        name: WRAPPER_VENUE.to_owned(),
+        chain_id: ends.from_chain_id.clone(),
+        logo_uri: known.and_then(|venue| venue.logo_uri.clone()),
+    };
+    let pool = [hop.from, hop.to].into_iter().find_map(|asset| match &registry[asset].origin {
+        Origin::Wrapped { contract, parent } if [hop.from, hop.to].contains(parent) => Some(contract.clone()),
+        _ => None,
+    });
+    let step = SwapOperation {
+        pool: pool.unwrap_or_default(),
+        denom_in: ends.denom_in.clone(),
+        denom_out: ends.denom_out.clone(),
+        interface: None,
+    };
+    Swap {
+        swap_in: SwapIn {
+            swap_venue: venue.clone(),
+            swap_operations: vec![step],
+            swap_amount_in: Some(hop.amount_in.to_string()),
+            price_impact_percent: None,
+            estimated_amount_out: Some(hop.amount_out.to_string()),
+        },
+        estimated_affiliate_fee: format!("0{}", ends.denom_out),
+        from_chain_id: ends.from_chain_id.clone(),
+        chain_id: ends.from_chain_id,
+        denom_in: ends.denom_in,
+        denom_out: ends.denom_out,
+        swap_venues: vec![venue],
+    }
+}
+
+fn layer_zero(registry: &Registry, hop: &Hop, ends: Ends, fee: U256) -> Option<LayerZeroTransfer> {
+    let chain = registry[hop.from].chain;
+    let coin = FeeCoin::of(registry, chain)?;
+    Some(LayerZeroTransfer {
+        from_chain_id: ends.from_chain_id,
+        to_chain_id: ends.to_chain_id,
+        denom_in: ends.denom_in,
+        denom_out: ends.denom_out,
+        messaging_fee_asset: coin.wire(registry, chain),
+        messaging_fee_amount: fee.to_string(),
+        messaging_fee_amount_usd: coin.usd(registry, fee).unwrap_or_default(),
+        bridge_id: "LAYER_ZERO".to_owned(),
+        ..LayerZeroTransfer::default()
+    })
+}
+
+fn text_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    match serde_json::Value::deserialize(deserializer)? {
+        serde_json::Value::String(text) => Ok(text),
+        serde_json::Value::Number(number) => Ok(number.to_string()),
+        other => Err(serde::de::Error::custom(format!("{other} is neither a text nor a number"))),
+    }
+}

@@ -1,0 +1,170 @@
+//! Why there is no way: found by searching again with one limit after the other overlooked.
+
+use chain::U256;
+use registry::{AssetRef, BridgeKind};
+
+use crate::amount::{Obstacle, power};
+use crate::conditions::{Conditions, Overlook, Way};
+use crate::graph::{Edge, EdgeKind};
+use crate::plan::{NoRoute, Request, Step};
+use crate::search::{Taken, search};
+
+/// Limits in the order in which they are told if each of several would be enough to remove: first what the client can
+/// change, then what only others can.
+const ONE_BY_ONE: [Overlook; 7] = {
+    let none = Overlook {
+        paused: false,
+        small: false,
+        dust: false,
+        large: false,
+        quote: false,
+        hook: false,
+        txs: false,
+    };
+    [
+        Overlook { dust: true, ..none },
+        Overlook { small: true, ..none },
+        Overlook { large: true, ..none },
+        Overlook { hook: true, ..none },
+        Overlook { txs: true, ..none },
+        Overlook { paused: true, ..none },
+        Overlook { quote: true, ..none },
+    ]
+};
+
+const EVERYTHING: Overlook =
+    Overlook { paused: true, small: true, dust: true, large: true, quote: true, hook: true, txs: true };
+
+/// What stands in the way of a request for which there is no plan.
+pub(crate) fn why(conditions: &mut Conditions<'_>, request: &Request) -> NoRoute {
+    let Some(anyhow) = best(conditions, request, EVERYTHING) else { return no_path(conditions, request) };
+    let way = ONE_BY_ONE.iter().find_map(|overlook| best(conditions, request, *overlook)).unwrap_or(anyhow);
+    on_way(conditions, request, &way)
+}
+
+fn best(conditions: &mut Conditions<'_>, request: &Request, overlook: Overlook) -> Option<Vec<Taken>> {
+    search(conditions, request, overlook).into_iter().next()
+}
+
+fn no_path(conditions: &Conditions<'_>, request: &Request) -> NoRoute {
+    let from = name(conditions, request.from);
+    let mut to = name(conditions, request.to);
+    if request.op_withdraw {
+        to.push_str(" by an optimistic bridge's withdrawal");
+    }
+    if let Some(only) = &request.bridges {
+        let names: Vec<_> = only.iter().map(|kind: &BridgeKind| kind.id()).collect();
+        to = format!("{to} over the bridges {}", names.join(", "));
+    }
+    NoRoute::NoPath { from, to }
+}
+
+/// The first thing that stops a transfer on a way that everything else allows.
+fn on_way(conditions: &mut Conditions<'_>, request: &Request, way: &[Taken]) -> NoRoute {
+    let hops: Vec<(Edge, Way<'_>)> = way
+        .iter()
+        .filter_map(|taken| Some((*conditions.graph.edge(taken.edge), conditions.way(taken.edge)?)))
+        .collect();
+    let mut amount = request.amount_in;
+    for (position, (edge, hop)) in hops.iter().enumerate() {
+        match conditions.take(hop, amount, Overlook::default()) {
+            Ok((_, out)) => amount = out,
+            Err(obstacle) => return stopped(conditions, request, &hops, position, obstacle, edge),
+        }
+    }
+    let txs = way.last().map_or(0, |taken| usize::from(taken.tx) + 1);
+    let needs_hook = way.windows(2).zip(hops.windows(2)).any(|(taken, hops)| {
+        let deposit = matches!(hops[0].1.step, Step::Deposit { .. });
+        deposit && hops[1].1.step == Step::Wrap && taken[0].tx == taken[1].tx
+    });
+    if needs_hook && !request.op_hook { NoRoute::NeedsHook } else { NoRoute::SeveralTxs { txs } }
+}
+
+fn stopped(
+    conditions: &Conditions<'_>,
+    request: &Request,
+    hops: &[(Edge, Way<'_>)],
+    position: usize,
+    obstacle: Obstacle,
+    edge: &Edge,
+) -> NoRoute {
+    let (before, way) = (&hops[..position], &hops[position].1);
+    let (amount, hop) = (request.amount_in, describe(conditions, edge, way.step));
+    match obstacle {
+        Obstacle::Paused => NoRoute::Paused(format!("{hop} is paused: {}", paused(conditions, way))),
+        Obstacle::TooSmall => {
+            let whole = least(hops, U256::ONE);
+            let minimum = whole.filter(|minimum| *minimum > amount).or_else(|| {
+                let this = way.toll.least(U256::ONE, U256::ZERO)?;
+                least(before, this)
+            });
+            NoRoute::TooSmall { amount, minimum: minimum.unwrap_or(U256::MAX), hop }
+        }
+        Obstacle::Dust => {
+            let zeros = way.toll.scale.zeros_before(0);
+            // A fee on the way leaves no amount that can be told in advance.
+            let free = before.iter().all(|(_, way)| way.toll.is_free()) && way.toll.is_free();
+            let zeros = before
+                .iter()
+                .rev()
+                .filter(|_| free)
+                .fold(zeros, |zeros, (_, way)| way.toll.scale.zeros_before(zeros));
+            NoRoute::Dust { multiple: power(zeros) }
+        }
+        Obstacle::TooLarge => NoRoute::TooLarge { amount, hop },
+        Obstacle::NoQuote => NoRoute::NoQuote(hop),
+    }
+}
+
+/// The least that brings `wanted` at the end of some hops.
+fn least(hops: &[(Edge, Way<'_>)], wanted: U256) -> Option<U256> {
+    hops.iter().rev().try_fold(wanted, |wanted, (_, way)| way.toll.least(wanted, U256::ZERO))
+}
+
+fn paused<'a>(conditions: &Conditions<'a>, way: &Way<'a>) -> &'a str {
+    let (registry, facts) = (conditions.world.registry, conditions.world.facts);
+    let said = match way.step {
+        Step::Ibc { channel }
+        | Step::MigratedDeposit { channel, .. }
+        | Step::MigratedWithdraw { channel, .. } => facts.paused(registry, channel),
+        Step::Deposit { bridge } | Step::Withdraw { bridge } => facts.stopped(registry, bridge),
+        Step::Send | Step::Wrap | Step::Unwrap | Step::LayerZero { .. } => None,
+    };
+    way.toll.terms.paused.as_deref().or(said).unwrap_or("no reason given")
+}
+
+fn describe(conditions: &Conditions<'_>, edge: &Edge, step: Step) -> String {
+    let registry = conditions.world.registry;
+    let (from, to) = (&registry[registry[edge.from].chain].id, &registry[registry[edge.to].chain].id);
+    let denom = &registry[edge.from].denom;
+    match (step, edge.kind) {
+        (Step::Wrap, _) => format!("wrapping {denom} on {from}"),
+        (Step::Unwrap, _) => format!("unwrapping {denom} on {from}"),
+        (Step::Deposit { bridge }, _) => {
+            format!("the deposit of {denom} from {from} to {to} by bridge {}", registry[bridge].id)
+        }
+        (Step::Withdraw { bridge }, _) => {
+            format!("the withdrawal of {denom} from {from} to {to} by bridge {}", registry[bridge].id)
+        }
+        (_, EdgeKind::LayerZero { oft, from: leg, .. }) => {
+            let contract = &registry[oft].legs[leg as usize].contract;
+            format!("LayerZero's contract {contract} of {denom} on {from}, towards {to},")
+        }
+        (
+            Step::Ibc { channel }
+            | Step::MigratedDeposit { channel, .. }
+            | Step::MigratedWithdraw { channel, .. },
+            _,
+        ) => {
+            let end = registry[channel].on(registry[edge.from].chain);
+            let name = end.map_or(String::new(), |end| format!(" by {}/{}", end.port, end.channel));
+            format!("the IBC transfer of {denom} from {from} to {to}{name}")
+        }
+        (Step::Send | Step::LayerZero { .. }, _) => format!("sending {denom} on {from}"),
+    }
+}
+
+fn name(conditions: &Conditions<'_>, asset: AssetRef) -> String {
+    let asset = &conditions.world.registry[asset];
+    format!("{} on {}", asset.denom, conditions.world.registry[asset.chain].id)
+}

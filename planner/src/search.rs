@@ -1,0 +1,326 @@
+//! Finds the best ways.
+//!
+//! Labels are ways from the source to some asset, taken best first. Ways differ in more than one thing (amounts, open
+//! transactions, assets that must not be met again), so an asset has as many labels as there are ways of which none makes
+//! another one needless. What must hold: the first way is the best one under [`Cost`]; a way that is no more than a detour
+//! (another one is better and meets only assets of it) is left out; the result depends on names, not on the order of the
+//! files.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use chain::U256;
+use registry::AssetRef;
+
+use crate::bound::{Bounds, Trust};
+use crate::chaining::{Link, Tail};
+use crate::conditions::{Conditions, Overlook, Way};
+use crate::graph::EdgeKind;
+use crate::plan::{Request, Step};
+
+/// The most hops of a plan. The longest that is of use has half of it: up to where a token was made, and down again.
+pub const MAX_HOPS: usize = 8;
+/// How many ways are given: the best, and alternatives.
+pub(crate) const MAX_PLANS: usize = 3;
+/// Labels that are taken at most in one search. Registries of 200 chains take some hundreds; beyond it, what was found
+/// until then counts.
+const MAX_LABELS: usize = 20_000;
+/// Labels that are taken at most for the sake of alternatives, once the best way is known.
+const MAX_EXTRA: usize = 300;
+
+/// A hop of a way that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) edge: u32,
+    pub(crate) tx: u8,
+}
+
+/// A way to an asset.
+#[derive(Debug, Clone, Copy)]
+struct Label {
+    asset: AssetRef,
+    /// The hop that led here and the label before it; the source has none.
+    last: Option<(u32, u32)>,
+    /// The next label of the same asset.
+    sibling: Option<u32>,
+    tail: Tail,
+    cost: Cost,
+}
+
+/// What a way costs; the smaller, the better. The order of the fields is that of their weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    trust: Trust,
+    hook: bool,
+    txs: u8,
+    amount: Reverse<U256>,
+    seconds: u64,
+    hops: u8,
+}
+
+/// The part of a cost that is known to grow only.
+type Key = (Trust, bool, u8);
+
+impl Cost {
+    fn key(&self) -> Key {
+        (self.trust, self.hook, self.txs)
+    }
+
+    /// Whether a way that costs this is better than one that costs `other`, whatever both go on with, as long as both can
+    /// go on alike.
+    fn beats(&self, other: &Self) -> bool {
+        if self.trust != other.trust {
+            return self.trust < other.trust;
+        }
+        // What comes may need a hook, and then both need one.
+        let rest = |cost: &Self| (cost.txs, cost.seconds, cost.hops);
+        self.hook <= other.hook && self.amount == other.amount && rest(self) < rest(other)
+    }
+}
+
+/// Ways from `request.from` to `request.to`, the best first, [`MAX_PLANS`] at most.
+pub(crate) fn search(
+    conditions: &mut Conditions<'_>,
+    request: &Request,
+    overlook: Overlook,
+) -> Vec<Vec<Taken>> {
+    let Some(bounds) = Bounds::new(conditions, request.from, request.to) else { return Vec::new() };
+    let nodes = conditions.graph.nodes();
+    let mut search = Search {
+        conditions,
+        request,
+        overlook,
+        bounds,
+        labels: Vec::with_capacity(32),
+        of_asset: vec![None; nodes],
+        open: BinaryHeap::with_capacity(32),
+        arrived: Vec::new(),
+    };
+    search.run();
+    search.best().into_iter().map(|label| search.way(label)).collect()
+}
+
+struct Search<'s, 'a> {
+    conditions: &'s mut Conditions<'a>,
+    request: &'s Request,
+    overlook: Overlook,
+    bounds: Bounds,
+    labels: Vec<Label>,
+    /// The newest label of each asset.
+    of_asset: Vec<Option<u32>>,
+    /// By what a way costs at least, then by hops, then by age.
+    open: BinaryHeap<Reverse<(Key, usize, u32)>>,
+    arrived: Vec<u32>,
+}
+
+impl Search<'_, '_> {
+    fn run(&mut self) {
+        let cost = Cost {
+            trust: (0, 0),
+            hook: false,
+            txs: 0,
+            amount: Reverse(self.request.amount_in),
+            seconds: 0,
+            hops: 0,
+        };
+        self.labels.push(Label {
+            asset: self.request.from,
+            last: None,
+            sibling: None,
+            tail: Tail::Start,
+            cost,
+        });
+        self.open.push(Reverse((cost.key(), 0, 0)));
+        // The key of the best way, and of the worst that is wanted still.
+        let (mut first, mut last): (Option<Key>, Option<Key>) = (None, None);
+        let (mut known, mut extra) = (0, 0);
+        while let Some(Reverse((key, _, label))) = self.open.pop() {
+            if known < self.arrived.len() {
+                known = self.arrived.len();
+                let best = self.best();
+                first = best.first().map(|label| self.labels[*label as usize].cost.key());
+                last = best.get(MAX_PLANS - 1).map(|label| self.labels[*label as usize].cost.key());
+            }
+            extra += usize::from(first.is_some_and(|first| key > first));
+            let enough = last.is_some_and(|last| key > last);
+            // No way with more withdrawals is given beside one with fewer.
+            let worse = first.is_some_and(|first| key.0.0 > first.0.0);
+            if enough || worse || extra > MAX_EXTRA || self.labels.len() > MAX_LABELS {
+                break;
+            }
+            self.expand(label);
+        }
+    }
+
+    fn expand(&mut self, number: u32) {
+        let label = self.labels[number as usize];
+        let graph = self.conditions.graph;
+        for (edge, about) in graph.leaving(label.asset) {
+            let left = MAX_HOPS - usize::from(label.cost.hops);
+            // The target has no hops to go, and what cannot be on a way has more than are left.
+            if self.bounds.hops(about.to) >= left
+                || !self.bounds.allows(self.conditions, about.from, about.to)
+                || self.request.op_withdraw && !on_withdrawal(label.tail, about.kind)
+                || self.meets(number, about.to)
+            {
+                continue;
+            }
+            let Some(way) = self.conditions.way(edge) else { continue };
+            let taken = self.conditions.take(&way, label.cost.amount.0, self.overlook);
+            let Ok((_, amount)) = taken else { continue };
+            for (hook, new) in links(&label, &way) {
+                self.add(number, (edge, about.to), &way, amount, (hook, new));
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        before: u32,
+        (edge, to): (u32, AssetRef),
+        way: &Way<'_>,
+        amount: U256,
+        (hook, new): (bool, bool),
+    ) {
+        let label = self.labels[before as usize];
+        let (withdrawals, trusted) = trust(way.step);
+        let cost = Cost {
+            trust: (label.cost.trust.0 + withdrawals, label.cost.trust.1 + trusted),
+            hook: label.cost.hook || hook,
+            txs: label.cost.txs + u8::from(new),
+            amount: Reverse(amount),
+            seconds: label.cost.seconds.saturating_add(way.seconds),
+            hops: label.cost.hops + 1,
+        };
+        let refused = cost.hook && !self.request.op_hook && !self.overlook.hook
+            || cost.txs > 1 && !self.request.multi_tx && !self.overlook.txs;
+        let sibling = self.of_asset[to.index()];
+        let next =
+            Label { asset: to, last: Some((edge, before)), sibling, tail: Tail::behind(way.step), cost };
+        if refused || self.is_needless(&next) {
+            return;
+        }
+        // There are fewer labels than `MAX_LABELS` and the edges of one asset.
+        let Ok(number) = u32::try_from(self.labels.len()) else { return };
+        self.labels.push(next);
+        self.of_asset[to.index()] = Some(number);
+        if to == self.request.to {
+            self.arrived.push(number);
+            return;
+        }
+        let to_come = self.bounds.trust(to);
+        let least = (cost.trust.0.saturating_add(to_come.0), cost.trust.1.saturating_add(to_come.1));
+        let hops = usize::from(cost.hops) + self.bounds.hops(to);
+        self.open.push(Reverse(((least, cost.hook, cost.txs), hops, number)));
+    }
+
+    /// Whether another label of the asset can go on in every way in which this one can, and is better: it stands in the
+    /// same place of a transaction with the same amount, and meets fewer assets, all of them assets of this one.
+    fn is_needless(&self, label: &Label) -> bool {
+        let mut other = label.sibling;
+        while let Some(number) = other {
+            let candidate = &self.labels[number as usize];
+            let alike = candidate.tail == label.tail && candidate.cost.amount == label.cost.amount;
+            if alike
+                && candidate.cost.hops < label.cost.hops
+                && candidate.cost.beats(&label.cost)
+                && self.assets(candidate).all(|asset| self.assets(label).any(|mine| mine == asset))
+            {
+                return true;
+            }
+            other = candidate.sibling;
+        }
+        false
+    }
+
+    fn meets(&self, label: u32, asset: AssetRef) -> bool {
+        self.assets(&self.labels[label as usize]).any(|met| met == asset)
+    }
+
+    /// The assets of a way, the last first.
+    fn assets<'b>(&'b self, label: &'b Label) -> impl Iterator<Item = AssetRef> + 'b {
+        std::iter::successors(Some(label), |label| {
+            label.last.map(|(_, before)| &self.labels[before as usize])
+        })
+        .map(|label| label.asset)
+    }
+
+    /// The ways that have arrived, without detours: the best first, a few.
+    fn best(&self) -> Vec<u32> {
+        let graph = self.conditions.graph;
+        let mut arrived: Vec<_> = self
+            .arrived
+            .iter()
+            .map(|number| {
+                let way = self.way(*number);
+                let names: Vec<_> = way.iter().map(|taken| graph.rank(taken.edge)).collect();
+                (self.labels[*number as usize].cost, names, *number)
+            })
+            .collect();
+        arrived.sort_unstable();
+        let mut best: Vec<(u32, Vec<(u32, u32)>)> = Vec::new();
+        let withdrawals = arrived.first().map(|(cost, ..)| cost.trust.0);
+        let mut better: Vec<u32> = Vec::new();
+        for (cost, names, number) in arrived {
+            let label = &self.labels[number as usize];
+            let detour = better.iter().any(|other| {
+                let other = &self.labels[*other as usize];
+                other.cost.hops < cost.hops
+                    && self.assets(other).all(|asset| self.assets(label).any(|mine| mine == asset))
+            });
+            better.push(number);
+            let same_steps = best.iter().any(|(_, other)| *other == names);
+            if !detour && !same_steps && Some(cost.trust.0) == withdrawals {
+                best.push((number, names));
+                if best.len() == MAX_PLANS {
+                    break;
+                }
+            }
+        }
+        best.into_iter().map(|(number, _)| number).collect()
+    }
+
+    fn way(&self, label: u32) -> Vec<Taken> {
+        let mut way = Vec::with_capacity(MAX_HOPS);
+        let mut at = &self.labels[label as usize];
+        while let Some((edge, before)) = at.last {
+            way.push(Taken { edge, tx: at.cost.txs.saturating_sub(1) });
+            at = &self.labels[before as usize];
+        }
+        way.reverse();
+        way
+    }
+}
+
+/// In which ways a hop can follow: whether with a hook, and whether in a new transaction.
+fn links(label: &Label, way: &Way<'_>) -> impl Iterator<Item = (bool, bool)> + use<> {
+    let (one, other) = match label.tail.link(way.step, way.here, way.caught) {
+        Link::Same => ((false, false), None),
+        Link::New => ((false, true), None),
+        Link::Hook => ((true, false), Some((false, true))),
+    };
+    std::iter::once(one).chain(other)
+}
+
+/// A withdrawal that was asked for: the wrapped token is unwrapped, the bridged coin withdrawn, and that is all.
+fn on_withdrawal(tail: Tail, next: EdgeKind) -> bool {
+    match next {
+        EdgeKind::Unwrap => tail == Tail::Start,
+        EdgeKind::Up(_) => matches!(tail, Tail::Start | Tail::Unwrapped),
+        _ => false,
+    }
+}
+
+/// Withdrawals, and what somebody beside the two chains has to be trusted with.
+fn trust(step: Step) -> Trust {
+    match step {
+        Step::Withdraw { .. } => (1, 1),
+        Step::Deposit { .. } | Step::LayerZero { .. } => (0, 1),
+        Step::Send
+        | Step::Ibc { .. }
+        | Step::MigratedDeposit { .. }
+        | Step::MigratedWithdraw { .. }
+        | Step::Wrap
+        | Step::Unwrap => (0, 0),
+    }
+}

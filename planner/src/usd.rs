@@ -1,0 +1,80 @@
+//! Amounts in US dollars, as decimal texts with two places.
+//!
+//! Exact: no floating point, so that the same amount is the same text wherever it is computed.
+
+use chain::U256;
+use registry::{AssetRef, Registry};
+
+use crate::amount::power;
+
+/// Digits of a price that are read, before and behind its point; a longer one counts as none.
+const DIGITS: usize = 30;
+
+/// What `amount` base units of an asset are worth; `None` if nobody knows its price, or it is out of all bounds.
+pub fn of(registry: &Registry, asset: AssetRef, amount: U256) -> Option<String> {
+    let asset = &registry[asset];
+    worth(amount, asset.decimals, asset.price_usd.as_deref()?)
+}
+
+/// `amount` base units, `decimals` of which are behind the point, times a price; rounded half up to cents.
+pub fn worth(amount: U256, decimals: u8, price: &str) -> Option<String> {
+    let (digits, places) = read(price)?;
+    let value = amount.checked_mul(digits)?;
+    let places = decimals.checked_add(places)?;
+    let cents = match places.checked_sub(2) {
+        None => value.checked_mul(power(2 - places))?,
+        Some(beyond) => {
+            // In two parts, because one power of ten of that size would not fit.
+            let half = power(beyond.min(38));
+            let rest = power(beyond.saturating_sub(38));
+            let unit = half.checked_mul(rest)?;
+            value.checked_add(unit / U256::from(2))? / unit
+        }
+    };
+    let (dollars, cents) = cents.div_rem(U256::from(100));
+    Some(format!("{dollars}.{cents:0>2}"))
+}
+
+/// A price's digits without the point, and how many of them stand behind it.
+fn read(price: &str) -> Option<(U256, u8)> {
+    let (whole, fraction) = price.split_once('.').unwrap_or((price, ""));
+    let is_number = |text: &str| text.len() <= DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let digits = U256::from_str_radix(&format!("{whole}{fraction}"), 10).ok()?;
+    Some((digits, u8::try_from(fraction.len()).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cents_are_rounded_half_up() {
+        let cases: [(u64, u8, &str, Option<&str>); 11] = [
+            (1_000_000, 6, "0.15", Some("0.15")),
+            (1_000_000, 6, "0.155", Some("0.16")),
+            (1_000_000, 6, "0.1549999", Some("0.15")),
+            (1, 6, "1", Some("0.00")),
+            (5_000, 6, "1", Some("0.01")),
+            (4_999, 6, "1", Some("0.00")),
+            (3, 0, "2", Some("6.00")),
+            (15, 1, "1", Some("1.50")),
+            (1_000_000_000_000_000_000, 18, "3141.592653589793", Some("3141.59")),
+            (1, 0, "", None),
+            (1, 0, "-1", None),
+        ];
+        for (amount, decimals, price, expected) in cases {
+            assert_eq!(worth(U256::from(amount), decimals, price).as_deref(), expected, "{amount} {price}");
+        }
+    }
+
+    #[test]
+    fn nothing_overflows() {
+        assert_eq!(worth(U256::MAX, 0, "9"), None);
+        assert_eq!(worth(U256::MAX, 36, "1").map(|text| text.len()), Some(45));
+        assert_eq!(worth(U256::ONE, 36, "0.000000000000000000000000000001").as_deref(), Some("0.00"));
+        assert_eq!(worth(U256::ONE, 36, "0.0000000000000000000000000000001"), None);
+    }
+}
