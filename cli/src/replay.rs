@@ -1,4 +1,4 @@
-//! `cairn replay`: a node played from a recording, on three ports.
+//! `cairn replay`: a node played from a recording, a port for each of its services.
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
@@ -27,6 +27,9 @@ pub(crate) struct Replay {
     /// Where the EVM JSON-RPC listens
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8545")]
     json_rpc: SocketAddr,
+    /// Where the executor of the rollup's bridge listens, if the recording has answers of one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000")]
+    executor: SocketAddr,
     /// Height that is shown at first; those above it are held back
     #[arg(long, value_name = "HEIGHT")]
     up_to: Option<u64>,
@@ -47,7 +50,8 @@ pub(crate) struct Replay {
 pub(crate) fn run(args: Replay) -> anyhow::Result<()> {
     let settings = Settings::new(&args.log.merged()?)?;
     logging::start(&settings.log)?;
-    let at = Addresses { comet: args.comet, rest: args.rest, json_rpc: args.json_rpc };
+    let Replay { comet, rest, json_rpc, executor, .. } = args;
+    let at = Addresses { comet, rest, json_rpc, executor };
     let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(()));
     let block_every = args.block_every.map(|Span(time)| time);
     let options = Options { up_to: args.up_to, block_every, faults: args.fault, seed };
@@ -71,11 +75,16 @@ fn announcement(node: &ReplayNode, seed: u64) -> Result<String, std::fmt::Error>
     let about = recording.summary();
     let mut text = String::new();
     writeln!(text, "{}: chain {}, vm {}", about.name, about.chain_id, about.vm)?;
-    writeln!(text, "heights   {} to {}, showing {}", recording.first(), recording.last(), node.shown())?;
-    writeln!(text, "comet     {}", node.comet_url())?;
-    writeln!(text, "rest      {}", node.rest_url())?;
-    if recording.is_evm() {
+    if !recording.is_ethereum() {
+        writeln!(text, "heights   {} to {}, showing {}", recording.first(), recording.last(), node.shown())?;
+        writeln!(text, "comet     {}", node.comet_url())?;
+        writeln!(text, "rest      {}", node.rest_url())?;
+    }
+    if recording.is_evm() || recording.is_ethereum() {
         writeln!(text, "json-rpc  {}", node.json_rpc_url())?;
+    }
+    if let Some(url) = node.executor_url() {
+        writeln!(text, "executor  {url}")?;
     }
     writeln!(text, "seed      {seed}")?;
     Ok(text)

@@ -17,7 +17,7 @@ use crate::error::{Error, Site};
 use crate::limits::Limits;
 use crate::pool::Pool;
 use crate::rpc::number_after;
-use crate::search::is_index_off;
+use crate::search::{is_bad_search, is_index_off};
 use crate::url::Url;
 
 /// Asks one chain's REST servers.
@@ -200,6 +200,9 @@ pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
     }
     if is_index_off(&said) {
         return Error::NotIndexed { at };
+    }
+    if is_bad_search(&said) {
+        return Error::Refused { at, code, said };
     }
     if said.contains("invalid height") {
         return Error::NotYet { at, tip: None, said };

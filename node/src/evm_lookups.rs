@@ -47,7 +47,7 @@ impl Evm {
         let params = format!(r#"["0x{}","latest"]"#, hex::encode(address));
         let read = |result: Bytes| {
             let text: Option<&str> = serde_json::from_slice(&result).ok();
-            let digits = text.and_then(|text| text.strip_prefix("0x"));
+            let digits = text.and_then(|text| text.strip_prefix("0x")).filter(|digits| !digits.is_empty());
             let amount = digits.and_then(|digits| U256::from_str_radix(digits, 16).ok());
             amount.ok_or_else(|| format!("{} is no amount", excerpt(&result)))
         };

@@ -131,7 +131,7 @@ fn meaning_of_search(at: Site, fault: Fault) -> Error {
     let Fault { code, said } = fault;
     if is_index_off(&said) {
         Error::NotIndexed { at }
-    } else if is_unknown_tx(&said) || BAD_QUERIES.iter().any(|text| said.contains(text)) {
+    } else if is_unknown_tx(&said) || is_bad_query(&said) {
         Error::Refused { at, code, said }
     } else {
         meaning(at, Fault { code, said })
@@ -141,6 +141,16 @@ fn meaning_of_search(at: Site, fault: Fault) -> Error {
 /// Whether a node says that it keeps no index of transactions; REST passes the text on.
 pub(crate) fn is_index_off(said: &str) -> bool {
     said.contains(INDEX_OFF)
+}
+
+/// Whether REST passes on that a search is wrong by itself (SDK `x/auth/tx/query.go`). The words for the end of a
+/// query, `EOF`, are also those of a broken connection.
+pub(crate) fn is_bad_search(said: &str) -> bool {
+    said.contains("failed to search for txs") && is_bad_query(said)
+}
+
+fn is_bad_query(said: &str) -> bool {
+    BAD_QUERIES.iter().any(|text| said.contains(text))
 }
 
 /// `tx (HASH) not found`.

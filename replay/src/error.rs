@@ -41,7 +41,7 @@ pub enum Error {
     /// An address could not be listened on.
     #[error("the replayed {service} cannot listen on {address}: {source}; choose another address")]
     Listen {
-        /// `comet`, `rest` or `json-rpc`.
+        /// `comet`, `rest`, `json-rpc` or `executor`.
         service: &'static str,
         /// The address that was asked for.
         address: SocketAddr,

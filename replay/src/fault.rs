@@ -17,7 +17,7 @@ pub const MAX_DELAY: Duration = Duration::from_mins(1);
 /// What a `stale` fault takes off the tip when it is not told.
 const STALE_BY: u64 = 5;
 
-const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:] then delay=50ms, 429, 429=2s (with retry-after), 500, 502, \
+const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50ms, 429, 429=2s (with retry-after), 500, 502, \
                        503, 504, cut, hang-up, null-receipts, no-results, stale or stale=3, then [@probability, 0 to 1]";
 
 /// What goes wrong.

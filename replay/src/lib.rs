@@ -9,7 +9,7 @@
 //! | [`answers`] | request in, answer out: a pure function, no socket involved |
 //! | [`tally`] | what was asked, and what was missing |
 //! | [`fault`] | what goes wrong, how often, and for which requests |
-//! | [`server`] | the three servers, the height that is shown |
+//! | [`server`] | the servers, the height that is shown |
 //! | [`mod@record`] | asks a live node everything and writes the files |
 //!
 //! ```no_run

@@ -1,11 +1,11 @@
-//! The replay node: three servers on a recording, the height that they show, and the faults that they play.
+//! The replay node: the servers of a recording, the height that they show, and the faults that they play.
 //!
 //! Must hold: the shown height never leaves the recording and, left to itself, only grows; stopping answers what was
 //! asked before.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -30,7 +30,8 @@ const MAX_REQUEST: usize = 5 << 20;
 /// The shortest time between two blocks.
 pub const MIN_BLOCK_TIME: Duration = Duration::from_millis(1);
 
-/// Where the three services listen; port 0 takes a free one.
+/// Where the services listen; port 0 takes a free one. Only those that a recording has are started: the JSON-RPC alone
+/// for an EVM chain that is no rollup, the executor where answers of one were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
     /// `CometBFT` RPC.
@@ -39,13 +40,26 @@ pub struct Addresses {
     pub rest: SocketAddr,
     /// The EVM's JSON-RPC.
     pub json_rpc: SocketAddr,
+    /// The REST of the bridge's executor.
+    pub executor: SocketAddr,
+}
+
+impl Addresses {
+    fn of(&mut self, service: Service) -> &mut SocketAddr {
+        match service {
+            Service::Comet => &mut self.comet,
+            Service::Rest => &mut self.rest,
+            Service::JsonRpc => &mut self.json_rpc,
+            Service::Executor => &mut self.executor,
+        }
+    }
 }
 
 impl Default for Addresses {
     /// Free ports of this machine's loopback address.
     fn default() -> Self {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Self { comet: any, rest: any, json_rpc: any }
+        Self { comet: any, rest: any, json_rpc: any, executor: any }
     }
 }
 
@@ -72,11 +86,12 @@ pub struct ReplayNode {
     tasks: JoinSet<()>,
 }
 
-/// What the three servers share.
+/// What the servers share.
 #[derive(Debug)]
 struct Stage {
     recording: Arc<Recording>,
     shown: watch::Sender<u64>,
+    down: AtomicBool,
     faults: Vec<Fault>,
     seed: u64,
     requests: [AtomicU64; Service::ALL.len()],
@@ -85,7 +100,7 @@ struct Stage {
 }
 
 impl ReplayNode {
-    /// Listens on the three addresses and answers until stopped. Call it within a tokio runtime.
+    /// Listens on the addresses of the services that the recording has and answers until stopped. Call it within a tokio runtime.
     ///
     /// Fails when an address is taken or `up_to` is not a recorded height.
     pub async fn start(recording: Arc<Recording>, at: Addresses, options: Options) -> Result<Self, Error> {
@@ -99,17 +114,12 @@ impl ReplayNode {
         let (stop, stopped) = watch::channel(false);
         let (shown, tally) = (watch::Sender::new(shown), Tally::default());
         let (requests, faulted) = (Default::default(), AtomicU64::default());
-        let stage = Arc::new(Stage { recording, shown, faults, seed, requests, faulted, tally });
-        let (comet, json_rpc, rest) = tokio::try_join!(
-            listen(Service::Comet, at.comet),
-            listen(Service::JsonRpc, at.json_rpc),
-            listen(Service::Rest, at.rest),
-        )?;
-        let addresses = Addresses { comet: comet.1, rest: rest.1, json_rpc: json_rpc.1 };
-        let mut tasks = JoinSet::new();
-        for (service, (listener, _)) in
-            [(Service::Comet, comet), (Service::Rest, rest), (Service::JsonRpc, json_rpc)]
-        {
+        let down = AtomicBool::default();
+        let stage = Arc::new(Stage { recording, shown, down, faults, seed, requests, faulted, tally });
+        let (mut addresses, mut tasks) = (at, JoinSet::new());
+        for service in services(&stage.recording) {
+            let (listener, bound) = listen(service, *addresses.of(service)).await?;
+            *addresses.of(service) = bound;
             tasks.spawn(serve(Arc::clone(&stage), service, listener, told(stopped.clone())));
         }
         if let Some(every) = block_every {
@@ -124,12 +134,13 @@ impl ReplayNode {
         Ok(Self { stage, addresses, stop, tasks })
     }
 
-    /// `http://host:port` of the `CometBFT` RPC.
+    /// `http://host:port` of the `CometBFT` RPC. Nobody listens there if the recording is of an EVM chain that is no
+    /// rollup.
     pub fn comet_url(&self) -> String {
         format!("http://{}", self.addresses.comet)
     }
 
-    /// `http://host:port` of the REST gateway.
+    /// `http://host:port` of the REST gateway, as for [`ReplayNode::comet_url`].
     pub fn rest_url(&self) -> String {
         format!("http://{}", self.addresses.rest)
     }
@@ -137,6 +148,11 @@ impl ReplayNode {
     /// `http://host:port` of the EVM's JSON-RPC.
     pub fn json_rpc_url(&self) -> String {
         format!("http://{}", self.addresses.json_rpc)
+    }
+
+    /// `http://host:port` of the bridge's executor, if answers of one were recorded.
+    pub fn executor_url(&self) -> Option<String> {
+        self.recording().has_executor().then(|| format!("http://{}", self.addresses.executor))
     }
 
     /// The recording that is played.
@@ -154,6 +170,17 @@ impl ReplayNode {
         recorded(&self.stage.recording, height)?;
         self.stage.shown.send_replace(height);
         Ok(())
+    }
+
+    /// From now on every connection is closed without an answer, to the executor too, until [`ReplayNode::up`]. What
+    /// comes in meanwhile is neither counted nor hit by faults.
+    pub fn down(&self) {
+        self.stage.down.store(true, Relaxed);
+    }
+
+    /// Answers again.
+    pub fn up(&self) {
+        self.stage.down.store(false, Relaxed);
     }
 
     /// Tells of every change of the shown height.
@@ -200,6 +227,9 @@ impl Stage {
     }
 
     async fn reply(self: Arc<Self>, service: Service, request: Request<Bytes>) -> RawReply {
+        if self.down.load(Relaxed) {
+            return RawReply::HangUp;
+        }
         let ordinal = self.requests[service as usize].fetch_add(1, Relaxed);
         let effects = effects(&self.faults, self.seed, service, ordinal);
         if effects != Effects::default() {
@@ -234,6 +264,16 @@ fn recorded(recording: &Recording, height: u64) -> Result<(), Error> {
     if (first..=last).contains(&height) { Ok(()) } else { Err(Error::NoSuchHeight { height, first, last }) }
 }
 
+/// The services that a recording has; every rollup has a JSON-RPC, be it to say that there is no EVM.
+fn services(recording: &Recording) -> Vec<Service> {
+    let has = |service: &Service| match service {
+        Service::Comet | Service::Rest => !recording.is_ethereum(),
+        Service::JsonRpc => true,
+        Service::Executor => recording.has_executor(),
+    };
+    Service::ALL.into_iter().filter(has).collect()
+}
+
 async fn listen(service: Service, address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let error = |source| Error::Listen { service: service.name(), address, source };
     let listener = TcpListener::bind(address).await.map_err(error)?;
@@ -263,9 +303,15 @@ fn response(service: Service, answer: Answer) -> Response<Bytes> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let is_text = service == Service::Executor && !status.is_success();
+    let kind = if is_text { "text/plain; charset=utf-8" } else { "application/json" };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     if status == StatusCode::METHOD_NOT_ALLOWED {
-        let allowed = if service == Service::JsonRpc { "POST" } else { "GET, POST" };
+        let allowed = match service {
+            Service::JsonRpc => "POST",
+            Service::Executor => "GET",
+            Service::Comet | Service::Rest => "GET, POST",
+        };
         headers.insert(ALLOW, HeaderValue::from_static(allowed));
     }
     response

@@ -38,12 +38,18 @@ calls! {
     AbciQuery = "comet abci_query",
     /// `CometBFT` `/tx`.
     CometTx = "comet tx",
+    /// `CometBFT` `/tx_search`.
+    TxSearch = "comet tx_search",
     /// Any other `CometBFT` method.
     CometOther = "comet other",
     /// REST `blocks/latest` and `blocks/{height}`.
     RestBlock = "rest block",
     /// REST `txs/block/{height}`.
     BlockTxs = "rest block txs",
+    /// REST `txs/{hash}`.
+    RestTx = "rest tx",
+    /// REST `txs?query=`.
+    RestTxs = "rest txs",
     /// REST `tx/v1beta1/decode`.
     Decode = "rest decode",
     /// Any other REST question.
@@ -62,6 +68,10 @@ calls! {
     TraceTransaction = "debug_traceTransaction",
     /// `eth_call`.
     EthCall = "eth_call",
+    /// `eth_getLogs`.
+    EthLogs = "eth_getLogs",
+    /// Any question to the bridge's executor.
+    Executor = "executor",
     /// Any other JSON-RPC method.
     EthOther = "json-rpc other",
 }

@@ -9,4 +9,5 @@ mod grpc;
 mod pool;
 mod recorded;
 mod scripted;
+mod search;
 mod state;

@@ -14,11 +14,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::envelope::{self, Calls, Reply};
-use super::{Answer, View};
+use super::{Answer, View, comet_txs};
 use crate::recording::{Height, Outcome, cometbft_path, items};
 use crate::tally::Call;
 
-type Params = BTreeMap<String, String>;
+pub(super) type Params = BTreeMap<String, String>;
 
 pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
     match *request.method() {
@@ -57,7 +57,9 @@ fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
         "abci_info" => (Call::CometOther, abci_info(view)),
         "validators" => (Call::CometOther, validators(view, params)),
         "health" => (Call::CometOther, Ok(Reply::text("{}"))),
-        "tx" => (Call::CometTx, tx(view, params)),
+        "header" => (Call::CometOther, header(view, params)),
+        "tx" => (Call::CometTx, comet_txs::tx(view, params)),
+        "tx_search" => (Call::TxSearch, comet_txs::tx_search(view, params)),
         _ => (Call::CometOther, recorded(view, method, params)),
     };
     view.tally.count(call);
@@ -92,6 +94,23 @@ fn block_results(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
         return Err(internal(&format!("could not find results for height #{}", height.height)));
     }
     Ok(Reply::Result(height.block_results.clone()))
+}
+
+/// The header out of the block.
+fn header(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
+    #[derive(Deserialize)]
+    struct Inner<'a> {
+        #[serde(borrow)]
+        header: &'a RawValue,
+    }
+    #[derive(Deserialize)]
+    struct Outer<'a> {
+        #[serde(borrow)]
+        block: Inner<'a>,
+    }
+    let height = height(view, params)?;
+    let outer: Outer<'_> = serde_json::from_slice(&height.block).map_err(|e| odd(view, "/block", &e))?;
+    Ok(Reply::text(format!(r#"{{"header":{}}}"#, outer.block.header)))
 }
 
 /// The recorded status with the heights, hashes and times of what is shown.
@@ -159,39 +178,7 @@ fn validators(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     recorded(view, "validators", &params)
 }
 
-/// A transaction out of its block and the block's results.
-fn tx(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
-    #[derive(Deserialize)]
-    struct Results<'a> {
-        #[serde(borrow)]
-        txs_results: Vec<&'a RawValue>,
-    }
-    let hash =
-        params.get("hash").map(|h| h.trim_start_matches("0x").to_ascii_uppercase()).unwrap_or_default();
-    let bytes: [u8; 32] = hex::decode(&hash)
-        .ok()
-        .and_then(|bytes| bytes.try_into().ok())
-        .ok_or_else(|| invalid_params(&format!("hash {hash:?} must be 32 bytes")))?;
-    let proven = params.get("prove").is_some_and(|prove| prove == "true");
-    let place = view.recording.place_of_tx(&bytes).filter(|(height, _)| *height <= view.shown && !proven);
-    let Some((height, index)) = place else {
-        let everything = view.recording.first() == 1 && !proven;
-        let not_found = || internal(&format!("tx ({hash}) not found"));
-        return if everything { Err(not_found()) } else { recorded(view, "tx", params) };
-    };
-    let block = view.recording.height(height).ok_or_else(|| missing(view, &format!("height {height}")))?;
-    let raw = block.raw_txs().map_err(|e| odd(view, "/block", &e))?;
-    let results: Results<'_> =
-        serde_json::from_slice(&block.block_results).map_err(|e| odd(view, "/block_results", &e))?;
-    let (Some(raw), Some(result)) = (raw.get(index), results.txs_results.get(index)) else {
-        return Err(missing(view, &format!("result {index} of height {height}")));
-    };
-    Ok(Reply::text(format!(
-        r#"{{"hash":"{hash}","height":"{height}","index":{index},"tx_result":{result},"tx":"{raw}"}}"#
-    )))
-}
-
-fn recorded(view: View<'_>, method: &str, params: &Params) -> Result<Reply, Reply> {
+pub(super) fn recorded(view: View<'_>, method: &str, params: &Params) -> Result<Reply, Reply> {
     match view.recording.state().cometbft(method, params) {
         Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
         Some(Outcome::Error(raw)) => Err(Reply::Error(raw.clone())),
@@ -246,6 +233,7 @@ fn signature(method: &str) -> &'static [&'static str] {
         "validators" => &["height", "page", "per_page"],
         "abci_query" => &["path", "data", "height", "prove"],
         "tx" => &["hash", "prove"],
+        "tx_search" => &["query", "prove", "page", "per_page", "order_by"],
         _ => &[],
     }
 }
@@ -259,14 +247,14 @@ pub(super) fn missing(view: View<'_>, question: &str) -> Reply {
     Reply::error(-32000, &view.tally.miss(question), None)
 }
 
-fn odd(view: View<'_>, what: &str, error: &serde_json::Error) -> Reply {
+pub(super) fn odd(view: View<'_>, what: &str, error: &serde_json::Error) -> Reply {
     missing(view, &format!("a well-formed {what}: {error}"))
 }
 
-fn internal(data: &str) -> Reply {
+pub(super) fn internal(data: &str) -> Reply {
     Reply::error(-32603, "Internal error", Some(data))
 }
 
-fn invalid_params(data: &str) -> Reply {
+pub(super) fn invalid_params(data: &str) -> Reply {
     Reply::error(-32602, "Invalid params", Some(data))
 }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::comet::{array, missing};
 use super::envelope::{self, Calls, Reply};
-use super::{Answer, View};
+use super::{Answer, View, ethereum, logs};
 use crate::recording::{Height, Outcome, Trace};
 use crate::tally::Call;
 
@@ -32,7 +32,7 @@ pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
 
 fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
     let method = &*call.method;
-    if !view.recording.is_evm() {
+    if !view.recording.is_evm() && !view.recording.is_ethereum() {
         view.tally.count(Call::EthOther);
         return missing(
             view,
@@ -44,6 +44,9 @@ fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
         Ok(params) => params,
         Err(e) => return invalid_params(&format!("params must be an array: {e}")),
     };
+    if view.recording.is_ethereum() {
+        return ethereum::reply(view, call, &params);
+    }
     let (kind, outcome) = match method {
         "eth_blockNumber" => (Call::EthBlockNumber, Ok(Reply::text(format!("\"{:#x}\"", view.shown)))),
         "eth_getBlockReceipts" => (Call::EthBlockReceipts, block_receipts(view, &params)),
@@ -52,6 +55,10 @@ fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
         "debug_traceBlockByNumber" => (Call::TraceBlock, trace_block(view, &params)),
         "debug_traceTransaction" => (Call::TraceTransaction, trace_transaction(view, &params)),
         "eth_call" => (Call::EthCall, eth_call(view, &params)),
+        "eth_getLogs" => (Call::EthLogs, logs::logs(view, &params)),
+        "cosmos_cosmosTxHashByTxHash" | "cosmos_txHashByCosmosTxHash" => {
+            (Call::EthOther, other_hash(view, method, call.params, &params))
+        }
         _ => (Call::EthOther, recorded(view, method, call.params)),
     };
     view.tally.count(kind);
@@ -148,6 +155,31 @@ fn trace_of(view: View<'_>, height: u64) -> Result<Trace, Reply> {
     }
 }
 
+/// The recorded translation of a hash, unless the transaction is held back: then zeros, minievm's word for "unknown".
+fn other_hash(
+    view: View<'_>,
+    method: &str,
+    raw: Option<&RawValue>,
+    params: &[&RawValue],
+) -> Result<Reply, Reply> {
+    let given = text(params, 0, "transaction hash")?;
+    let to_cosmos = method == "cosmos_cosmosTxHashByTxHash";
+    let height = if to_cosmos {
+        view.recording.place_of_receipt(&given.to_ascii_lowercase())
+    } else {
+        let hash = hex::decode(given.strip_prefix("0x").unwrap_or(given)).ok();
+        let hash = hash.and_then(|hash| <[u8; 32]>::try_from(hash).ok());
+        hash.and_then(|hash| view.recording.place_of_tx(&hash))
+    };
+    match height {
+        Some((height, _)) if height <= view.shown && !view.null_receipts => recorded(view, method, raw),
+        _ => {
+            let prefix = if to_cosmos { "" } else { "0x" };
+            Ok(Reply::text(format!("\"{prefix}{}\"", "0".repeat(64))))
+        }
+    }
+}
+
 fn eth_call(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     // Only what was asked while recording: a call with a sender, a value or a gas limit is another question.
     #[derive(Deserialize)]
@@ -171,7 +203,7 @@ fn eth_call(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     }
 }
 
-fn recorded(view: View<'_>, method: &str, params: Option<&RawValue>) -> Result<Reply, Reply> {
+pub(super) fn recorded(view: View<'_>, method: &str, params: Option<&RawValue>) -> Result<Reply, Reply> {
     let params = params.map_or("[]", RawValue::get);
     match view.recording.state().eth(method, params.as_bytes()) {
         Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
@@ -195,9 +227,13 @@ fn at(view: View<'_>, height: u64) -> Result<Option<&Height>, Reply> {
     recorded.map(Some).ok_or_else(|| missing(view, &format!("height {height}")))
 }
 
-/// A block number: `0x…`, where 0 means 1, or a tag.
 fn tag(view: View<'_>, params: &[&RawValue], position: usize) -> Result<u64, Reply> {
-    match text(params, position, "block number")? {
+    number_of(view, text(params, position, "block number")?)
+}
+
+/// A block number: `0x…`, where 0 means 1, or a tag.
+pub(super) fn number_of(view: View<'_>, text: &str) -> Result<u64, Reply> {
+    match text {
         "latest" | "pending" | "safe" | "finalized" => Ok(view.shown),
         "earliest" => Ok(1),
         number => {
@@ -233,6 +269,6 @@ fn call_tracer(view: View<'_>, params: &[&RawValue]) -> Result<(), Reply> {
     }
 }
 
-fn invalid_params(message: &str) -> Reply {
+pub(super) fn invalid_params(message: &str) -> Reply {
     Reply::error(-32602, message, None)
 }

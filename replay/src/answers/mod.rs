@@ -4,18 +4,28 @@
 //! loud error and counted, never by a guess; heights above the shown one do not exist.
 
 mod comet;
+mod comet_txs;
 mod envelope;
 mod eth;
+mod ethereum;
+mod executor;
 mod gateway;
+mod logs;
+mod query;
 mod rest;
+mod rest_txs;
+mod search;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{Request, StatusCode};
+use sha2::{Digest as _, Sha256};
 
 use crate::recording::Recording;
 use crate::tally::Tally;
 
-/// The three services of a node.
+/// The three services of a node, and the one of its bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Service {
     /// `CometBFT` RPC.
@@ -24,11 +34,13 @@ pub enum Service {
     Rest,
     /// The EVM's JSON-RPC.
     JsonRpc,
+    /// The REST of the bridge's executor.
+    Executor,
 }
 
 impl Service {
     /// Every service.
-    pub const ALL: [Self; 3] = [Self::Comet, Self::Rest, Self::JsonRpc];
+    pub const ALL: [Self; 4] = [Self::Comet, Self::Rest, Self::JsonRpc, Self::Executor];
 
     /// The name used on the command line and in messages.
     pub fn name(self) -> &'static str {
@@ -36,6 +48,7 @@ impl Service {
             Self::Comet => "comet",
             Self::Rest => "rest",
             Self::JsonRpc => "json-rpc",
+            Self::Executor => "executor",
         }
     }
 }
@@ -55,7 +68,14 @@ pub struct View<'a> {
     pub tally: &'a Tally,
 }
 
-/// An answer: always JSON.
+impl View<'_> {
+    /// The last height whose transactions are executed, and so in the index.
+    fn executed(&self) -> u64 {
+        self.shown.saturating_sub(u64::from(self.no_results))
+    }
+}
+
+/// An answer: JSON, or the executor's plain text of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The HTTP status.
@@ -70,11 +90,17 @@ impl Answer {
     }
 }
 
+/// The hash of a transaction in base64, as nodes write it.
+fn hash_of(raw: &str) -> Result<String, base64::DecodeError> {
+    STANDARD.decode(raw).map(|bytes| hex::encode_upper(Sha256::digest(bytes)))
+}
+
 /// Answers a request to a service.
 pub fn answer(service: Service, view: View<'_>, request: &Request<Bytes>) -> Answer {
     match service {
         Service::Comet => comet::answer(view, request),
         Service::Rest => rest::answer(view, request),
         Service::JsonRpc => eth::answer(view, request),
+        Service::Executor => executor::answer(view, request),
     }
 }

@@ -1,4 +1,5 @@
-//! The Cosmos REST gateway: blocks and their transactions from the heights, everything else from the state file.
+//! The Cosmos REST gateway: blocks, their transactions and searches from the heights, everything else from the state
+//! file.
 //!
 //! Errors have the gateway's shape `{"code","message","details"}`. A state question matches with its height header or
 //! not at all: one height's answer is never another's.
@@ -11,7 +12,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::gateway::{GatewayBlock, gateway_block};
-use super::{Answer, View};
+use super::{Answer, View, rest_txs};
 use crate::recording::{Height, items, query_pairs};
 use crate::tally::Call;
 
@@ -19,6 +20,8 @@ use crate::tally::Call;
 const HEIGHT_HEADER: &str = "x-cosmos-block-height";
 const BLOCKS: &str = "/cosmos/base/tendermint/v1beta1/blocks/";
 const BLOCK_TXS: &str = "/cosmos/tx/v1beta1/txs/block/";
+const TXS: &str = "/cosmos/tx/v1beta1/txs";
+const TX: &str = "/cosmos/tx/v1beta1/txs/";
 const DECODE: &str = "/cosmos/tx/v1beta1/decode";
 const BECH32: &str = "/cosmos/auth/v1beta1/bech32";
 /// The page that a question without pagination gets (`query.DefaultLimit`).
@@ -31,6 +34,11 @@ pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
         (Call::RestBlock, block(view, height))
     } else if let Some(height) = path.strip_prefix(BLOCK_TXS).filter(|_| get) {
         (Call::BlockTxs, block_txs(view, height, request.uri().query().unwrap_or_default()))
+    } else if let Some(hash) = path.strip_prefix(TX).filter(|hash| get && !hash.contains('/')) {
+        (Call::RestTx, rest_txs::tx(view, path, hash))
+    } else if path == TXS && get {
+        let whole = request.uri().path_and_query().map_or(path, http::uri::PathAndQuery::as_str);
+        (Call::RestTxs, rest_txs::txs(view, whole))
     } else if path == DECODE && request.method() == Method::POST {
         (Call::Decode, decode(view, request.body()))
     } else {
@@ -160,7 +168,7 @@ fn in_gateway_form(view: View<'_>, height: &Height) -> Result<GatewayBlock, Answ
     gateway_block(&height.block, prefix.bech32_prefix).map_err(|e| odd(view, height.height, &e))
 }
 
-fn at(view: View<'_>, height: u64) -> Result<&Height, Answer> {
+pub(super) fn at(view: View<'_>, height: u64) -> Result<&Height, Answer> {
     let first = view.recording.first();
     view.recording
         .height(height)
@@ -172,27 +180,27 @@ fn number(name: &str, text: &str) -> Result<u64, Answer> {
         .map_err(|_| invalid(&format!("type mismatch, parameter: {name}, error: {text:?} is no number")))
 }
 
-fn ok(parts: &[&str]) -> Answer {
+pub(super) fn ok(parts: &[&str]) -> Answer {
     Answer::new(StatusCode::OK, parts.concat())
 }
 
-fn unknown(message: &str) -> Answer {
+pub(super) fn unknown(message: &str) -> Answer {
     error(StatusCode::INTERNAL_SERVER_ERROR, 2, message)
 }
 
-fn invalid(message: &str) -> Answer {
+pub(super) fn invalid(message: &str) -> Answer {
     error(StatusCode::BAD_REQUEST, 3, message)
 }
 
-fn missing(view: View<'_>, question: &str) -> Answer {
+pub(super) fn missing(view: View<'_>, question: &str) -> Answer {
     error(StatusCode::NOT_IMPLEMENTED, 12, &view.tally.miss(question))
 }
 
-fn odd(view: View<'_>, height: u64, message: &str) -> Answer {
+pub(super) fn odd(view: View<'_>, height: u64, message: &str) -> Answer {
     missing(view, &format!("a well-formed height {height}: {message}"))
 }
 
-fn error(status: StatusCode, code: u8, message: &str) -> Answer {
+pub(super) fn error(status: StatusCode, code: u8, message: &str) -> Answer {
     let body = serde_json::json!({ "code": code, "message": message, "details": [] });
     Answer::new(status, body.to_string())
 }

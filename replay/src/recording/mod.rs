@@ -4,6 +4,7 @@
 //! the text of the heights once, plus the state answers.
 
 mod block;
+mod events;
 mod lines;
 mod state;
 mod write;
@@ -21,7 +22,8 @@ use sha2::{Digest as _, Sha256};
 use crate::Error;
 pub use block::{Height, Trace};
 pub(crate) use block::{items, raw_txs};
-pub use state::{Outcome, RestAnswer, StateAnswers};
+pub(crate) use events::{Event, Indexed};
+pub use state::{BotAnswer, Outcome, RestAnswer, StateAnswers};
 pub(crate) use state::{cometbft_path, query_pairs};
 pub use write::{Line, RecordingWriter};
 
@@ -34,6 +36,9 @@ pub(crate) const STATE_FILE: &str = "state.ndjson.zst";
 /// More answers, taken after the last height; few recordings have it.
 const EXTRA_FILE: &str = "extra.ndjson.zst";
 
+/// The [`Summary::vm`] of an EVM chain that is no rollup: it has no heights, only answers over JSON-RPC.
+const ETHEREUM: &str = "ethereum";
+
 /// `recording.json`: what a recording is and how much is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
@@ -43,9 +48,9 @@ pub struct Summary {
     pub name: String,
     /// The chain's id.
     pub chain_id: String,
-    /// `evm`, `move`, `wasm` or `none`.
+    /// `evm`, `move`, `wasm`, `none`, or `ethereum` for an EVM chain that is no rollup.
     pub vm: String,
-    /// The first recorded height.
+    /// The first recorded height; 0 where there are none.
     pub first_height: u64,
     /// The last recorded height.
     pub last_height: u64,
@@ -92,6 +97,8 @@ pub struct Recording {
     state: StateAnswers,
     txs: OnceLock<HashMap<[u8; 32], Place>>,
     eth_txs: OnceLock<HashMap<String, Place>>,
+    indexed: OnceLock<Vec<Indexed>>,
+    hashes: OnceLock<HashMap<String, u64>>,
 }
 
 impl Recording {
@@ -101,14 +108,23 @@ impl Recording {
     /// `first_height` to `last_height`, or the format is another one.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let summary = read_summary(&dir.join(SUMMARY_FILE))?;
-        let heights = read_heights(&dir.join(BLOCKS_FILE), &summary)?;
+        let heights =
+            if summary.vm == ETHEREUM { Vec::new() } else { read_heights(&dir.join(BLOCKS_FILE), &summary)? };
         let mut state = StateAnswers::default();
         lines::for_each_line(&dir.join(STATE_FILE), |line| state.add(line))?;
         let extra = dir.join(EXTRA_FILE);
         if extra.exists() {
             lines::for_each_line(&extra, |line| state.add(line))?;
         }
-        Ok(Self { summary, heights, state, txs: OnceLock::new(), eth_txs: OnceLock::new() })
+        Ok(Self {
+            summary,
+            heights,
+            state,
+            txs: OnceLock::new(),
+            eth_txs: OnceLock::new(),
+            indexed: OnceLock::new(),
+            hashes: OnceLock::new(),
+        })
     }
 
     /// What and how much is recorded.
@@ -116,9 +132,19 @@ impl Recording {
         &self.summary
     }
 
-    /// Whether the chain has an EVM, and so a JSON-RPC.
+    /// Whether the chain is a rollup with an EVM, and so has a JSON-RPC beside the other services.
     pub fn is_evm(&self) -> bool {
         self.summary.vm == "evm"
+    }
+
+    /// Whether it is an EVM chain that is no rollup: it has a JSON-RPC, and neither other services nor heights.
+    pub fn is_ethereum(&self) -> bool {
+        self.summary.vm == ETHEREUM
+    }
+
+    /// Whether answers of the bridge's executor were recorded.
+    pub fn has_executor(&self) -> bool {
+        !self.state.bots().is_empty()
     }
 
     /// The first recorded height.
@@ -150,6 +176,17 @@ impl Recording {
     /// Where the transaction with this SHA-256 is. The first call hashes every recorded transaction.
     pub(crate) fn place_of_tx(&self, hash: &[u8; 32]) -> Option<Place> {
         self.txs.get_or_init(|| self.index_txs()).get(hash).copied()
+    }
+
+    /// All transactions with their events, in order. The first call reads the results of every height.
+    pub(crate) fn indexed(&self) -> &[Indexed] {
+        self.indexed.get_or_init(|| events::index(&self.heights))
+    }
+
+    /// The height of the block with this hash, upper-case hex. The first call reads every block.
+    pub(crate) fn height_of_block(&self, hash: &str) -> Option<u64> {
+        let read = |height: &Height| height.head().map(|head| (head.hash.to_owned(), height.height)).ok();
+        self.hashes.get_or_init(|| self.heights.iter().filter_map(read).collect()).get(hash).copied()
     }
 
     /// Where the receipt of this EVM hash (lower case, `0x`) is. The first call reads every recorded receipt.
@@ -212,7 +249,9 @@ fn read_summary(path: &Path) -> Result<Summary, Error> {
         let message = format!("format {}; this program reads format {FORMAT}", summary.format);
         return Err(Error::file(path, message));
     }
-    if summary.first_height == 0 || summary.last_height < summary.first_height {
+    let no_heights = summary.first_height == 0 && summary.last_height == 0;
+    let sound = if summary.vm == ETHEREUM { no_heights } else { summary.first_height > 0 };
+    if !sound || summary.last_height < summary.first_height {
         let message = format!("heights {} to {} are no range", summary.first_height, summary.last_height);
         return Err(Error::file(path, message));
     }

@@ -1,8 +1,8 @@
 //! The recorded questions about state, and how a question is found again.
 //!
 //! A question matches when it is the same question: method, path, every parameter, body and height. The order of
-//! parameters and of members of a body, percent-encoding, and the quotes of `CometBFT`'s string parameters do not
-//! matter. Nothing is answered by a neighbour's answer.
+//! parameters and of members of a body, percent-encoding, the quotes of `CometBFT`'s string parameters and the case of
+//! JSON-RPC's parameters (hex and tags) do not matter. Nothing is answered by a neighbour's answer.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -30,6 +30,17 @@ pub enum Outcome {
     Error(Bytes),
 }
 
+/// A recorded REST answer of the bridge's executor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BotAnswer {
+    /// Path and query string, as sent.
+    pub path: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What was answered: JSON, or a JSON string in the place of a plain text.
+    pub body: Bytes,
+}
+
 /// Every recorded question about state, by its normal form.
 #[derive(Debug, Default)]
 pub struct StateAnswers {
@@ -37,6 +48,8 @@ pub struct StateAnswers {
     cometbft: HashMap<String, Outcome>,
     eth: HashMap<String, Outcome>,
     eth_call: HashMap<String, Outcome>,
+    receipts: Vec<Bytes>,
+    bots: Vec<BotAnswer>,
 }
 
 #[derive(Deserialize)]
@@ -93,7 +106,17 @@ impl StateAnswers {
         self.eth_call.get(&eth_call_key(to, data, height))
     }
 
-    /// How many questions there are.
+    /// The recorded answers to `eth_getTransactionReceipt` that are receipts, in the order of the recording.
+    pub fn receipts(&self) -> &[Bytes] {
+        &self.receipts
+    }
+
+    /// The answers of the bridge's executor, in the order of the recording; a question may come more than once.
+    pub fn bots(&self) -> &[BotAnswer] {
+        &self.bots
+    }
+
+    /// How many questions there are to a node.
     pub fn len(&self) -> usize {
         self.rest.len() + self.cometbft.len() + self.eth.len() + self.eth_call.len()
     }
@@ -125,8 +148,14 @@ impl StateAnswers {
             }
             "eth" => {
                 let params = line.params.map_or(&b"[]"[..], |p| p.get().as_bytes());
-                let key = eth_key(want(line.method, "method")?, params).ok_or("`params` is malformed")?;
+                let method = want(line.method, "method")?;
+                let key = eth_key(method, params).ok_or("`params` is malformed")?;
                 let outcome = outcome(line.result, line.error, "result")?;
+                if let (RECEIPT, Outcome::Result(raw)) = (method, &outcome)
+                    && raw[..] != *b"null"
+                {
+                    self.receipts.push(raw.clone());
+                }
                 self.eth.entry(key).or_insert(outcome);
             }
             "eth_call" => {
@@ -135,8 +164,11 @@ impl StateAnswers {
                 let outcome = outcome(line.result, line.error, "result")?;
                 self.eth_call.entry(key).or_insert(outcome);
             }
-            // Answers of a bridge's executor, kept beside some recordings: no service of a node.
-            "bot" => {}
+            "bot" => self.bots.push(BotAnswer {
+                path: want(line.path, "path")?,
+                status: want(line.status, "status")?,
+                body: copy(want(line.answer, "answer")?),
+            }),
             other => {
                 return Err(format!("kind {other:?}; allowed are rest, cometbft, eth, eth_call, bot"));
             }
@@ -144,6 +176,9 @@ impl StateAnswers {
         Ok(())
     }
 }
+
+/// The method of a receipt.
+const RECEIPT: &str = "eth_getTransactionReceipt";
 
 /// Splits `/method?a=1&b="x"` into the method and its parameters, decoded and without quotes.
 pub(crate) fn cometbft_path(path: &str) -> Option<(&str, BTreeMap<String, String>)> {
@@ -205,7 +240,7 @@ fn cometbft_key(method: &str, params: &BTreeMap<String, String>) -> String {
 }
 
 fn eth_key(method: &str, params: &[u8]) -> Option<String> {
-    Some(format!("{method}\n{}", canonical(params)?))
+    Some(format!("{method}\n{}", canonical(params)?.to_ascii_lowercase()))
 }
 
 fn eth_call_key(to: &str, data: &str, height: u64) -> String {

@@ -147,7 +147,7 @@ fn unknown_methods_and_malformed_parameters_are_refused_and_unrecorded_ones_fail
     let unknown = rpc("eval", json!([]));
     assert_eq!((unknown.missing, &unknown.json()["error"]["code"]), (0, &json!(-32601)));
     for (method, params) in [
-        ("eth_getLogs", json!([{}])),
+        ("eth_getStorageAt", json!([])),
         ("eth_getBlockByNumber", json!(["0x2", true])),
         ("debug_traceBlockByNumber", json!(["0x2"])),
         ("debug_traceBlockByNumber", json!(["0x2", { "tracer": "prestateTracer" }])),

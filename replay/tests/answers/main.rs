@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails there and then.
 
 mod comet;
+mod executor;
 mod json_rpc;
+mod logs;
 mod rest;
+mod searches;
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -20,6 +23,7 @@ static EVM: LazyLock<Chain> = LazyLock::new(|| Chain::open("evm-scenario"));
 static WASM: LazyLock<Chain> = LazyLock::new(|| Chain::open("wasm-scenario"));
 static MOVE: LazyLock<Chain> = LazyLock::new(|| Chain::open("move-scenario"));
 static L1: LazyLock<Chain> = LazyLock::new(|| Chain::open("l1-l2/l1"));
+static L2: LazyLock<Chain> = LazyLock::new(|| Chain::open("l1-l2/l2"));
 
 /// A recording to be asked.
 struct Chain {
@@ -76,6 +80,14 @@ impl Said {
         assert_eq!((self.status, self.missing), (200, 0), "{}", self.text);
         self.json().get("result").unwrap_or_else(|| panic!("no result: {}", self.text)).clone()
     }
+}
+
+/// What was asked of a recorded chain after its last height, line by line.
+fn extra(name: &str) -> Vec<Value> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings").join(name);
+    let file = std::fs::File::open(dir.join("extra.ndjson.zst")).unwrap();
+    let text = String::from_utf8(zstd::decode_all(file).unwrap()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn get(path: &str) -> Request<Bytes> {

@@ -1,0 +1,188 @@
+//! The REST of a bridge's executor (opinit-bots), out of what one answered about the recorded rollup.
+//!
+//! What it says of a withdrawal follows the shown height of the rollup. It knows nothing of the withdrawal before its
+//! block (`tx_height`). From there on it knows it without proofs: its tree is open. From the last block of the output
+//! on, the one with the hash `last_block_hash`, it has the recorded answer with the proofs. Nothing here says whether
+//! the output is on the L1 already, or the withdrawal claimed: neither does an executor.
+//!
+//! `/withdrawals/{address}` is made of these, as `executor/child` does it. Errors are plain text with HTTP 500, as the
+//! executor's HTTP library sends them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{Method, Request, StatusCode};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use bytes::Bytes;
+
+use super::{Answer, View};
+use crate::recording::{BotAnswer, query_pairs};
+use crate::tally::Call;
+
+const WITHDRAWAL: &str = "/withdrawal/";
+const WITHDRAWALS: &str = "/withdrawals/";
+/// The page that a question without a limit gets, and the largest one.
+const LIMITS: (usize, usize) = (10, 100);
+/// What only a closed tree has.
+const OF_CLOSED: [&str; 3] = ["withdrawal_proofs", "storage_root", "last_block_hash"];
+
+pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
+    view.tally.count(Call::Executor);
+    if request.method() != Method::GET {
+        return Answer::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
+    }
+    let path = request.uri().path();
+    let answer = if let Some(sequence) = path.strip_prefix(WITHDRAWAL) {
+        withdrawal(view, sequence)
+    } else if let Some(address) = path.strip_prefix(WITHDRAWALS) {
+        withdrawals(view, address, request.uri().query().unwrap_or_default())
+    } else if path == "/status" {
+        status(view)
+    } else {
+        recorded(view, path)
+    };
+    answer.unwrap_or_else(|error| error)
+}
+
+/// A withdrawal that the executor has seen.
+struct Seen<'a> {
+    sequence: u64,
+    to: String,
+    height: u64,
+    /// The last block of its output; none if the tree was still open.
+    closed: Option<String>,
+    answer: &'a BotAnswer,
+}
+
+#[derive(Deserialize)]
+struct Withdrawal {
+    sequence: u64,
+    to: String,
+    tx_height: u64,
+    last_block_hash: Option<String>,
+}
+
+impl<'a> Seen<'a> {
+    fn read(answer: &'a BotAnswer) -> Option<Result<Self, String>> {
+        let of_one = answer.path.starts_with(WITHDRAWAL) && answer.status == 200;
+        of_one.then(|| {
+            let read: Withdrawal = serde_json::from_slice(&answer.body).map_err(|e| e.to_string())?;
+            let hash = read.last_block_hash.map(|hash| STANDARD.decode(hash)).transpose();
+            let closed = hash.map_err(|e| format!("last_block_hash: {e}"))?.map(hex::encode_upper);
+            Ok(Self { sequence: read.sequence, to: read.to, height: read.tx_height, closed, answer })
+        })
+    }
+
+    /// What the executor says of it at the shown height.
+    fn said(&self, view: View<'_>) -> Result<String, Answer> {
+        let text = String::from_utf8_lossy(&self.answer.body);
+        let Some(hash) = &self.closed else { return Ok(text.into_owned()) };
+        let Some(closed) = view.recording.height_of_block(hash) else {
+            return Err(missing(view, &format!("the block {hash} that ends the output of {text}")));
+        };
+        if closed <= view.executed() {
+            return Ok(text.into_owned());
+        }
+        let mut members: Map<String, Value> =
+            serde_json::from_str(&text).map_err(|e| missing(view, &format!("a withdrawal: {e}")))?;
+        members.insert("output_index".to_owned(), 0.into());
+        members.extend(OF_CLOSED.map(|name| (name.to_owned(), Value::Null)));
+        Ok(Value::Object(members).to_string())
+    }
+}
+
+/// The withdrawals that were recorded, by their sequence, each as it was said last.
+fn all(view: View<'_>) -> Result<Vec<Seen<'_>>, Answer> {
+    let read: Result<Vec<_>, _> = view.recording.state().bots().iter().filter_map(Seen::read).collect();
+    let mut seen = read.map_err(|e| missing(view, &format!("a well-formed withdrawal: {e}")))?;
+    seen.reverse();
+    seen.sort_by_key(|withdrawal| withdrawal.sequence);
+    seen.dedup_by_key(|withdrawal| withdrawal.sequence);
+    Ok(seen)
+}
+
+fn withdrawal(view: View<'_>, sequence: &str) -> Result<Answer, Answer> {
+    let Ok(wanted) = sequence.parse::<u64>() else {
+        let parsing = format!("strconv.ParseUint: parsing {sequence:?}: invalid syntax");
+        return Err(failure(&format!("failed to parse sequence: {parsing}")));
+    };
+    let all = all(view)?;
+    let Some(seen) = all.iter().find(|seen| seen.sequence == wanted) else {
+        let path = format!("{WITHDRAWAL}{sequence}");
+        let refused = view.recording.state().bots().iter().any(|bot| bot.path == path);
+        let beyond = all.last().is_none_or(|last| last.sequence < wanted);
+        return Err(if refused || beyond || wanted == 0 { unseen() } else { missing(view, &path) });
+    };
+    if seen.height > view.executed() {
+        return Err(unseen());
+    }
+    Ok(Answer::new(StatusCode::OK, seen.said(view)?))
+}
+
+/// A page of the withdrawals to an address: from the newest or, in order `asc`, the oldest on; `offset` is the
+/// sequence to begin with.
+fn withdrawals(view: View<'_>, address: &str, query: &str) -> Result<Answer, Answer> {
+    let all = all(view)?;
+    if all.iter().zip(1..).any(|(seen, sequence)| seen.sequence != sequence) {
+        return Err(missing(view, &format!("every withdrawal, to tell those of {address}")));
+    }
+    let pairs = query_pairs(query).ok_or_else(|| missing(view, query))?;
+    let value = |name: &str| pairs.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str());
+    let offset: u64 = value("offset").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let limit = value("limit").and_then(|text| text.parse().ok()).unwrap_or(LIMITS.0).min(LIMITS.1);
+    let oldest_first = value("order") == Some("asc");
+    let mut own: Vec<_> =
+        all.iter().filter(|seen| seen.to == address && seen.height <= view.executed()).collect();
+    if oldest_first {
+        own.retain(|seen| seen.sequence >= offset);
+    } else {
+        own.retain(|seen| offset == 0 || seen.sequence <= offset);
+        own.reverse();
+    }
+    let page: Vec<_> = own.iter().take(limit).map(|seen| seen.said(view)).collect::<Result<_, _>>()?;
+    let next = own.get(limit).map(|seen| format!(r#","next":{}"#, seen.sequence)).unwrap_or_default();
+    Ok(Answer::new(StatusCode::OK, format!(r#"{{"withdrawals":[{}]{next}}}"#, page.join(","))))
+}
+
+/// The recorded status, once the rollup is where the executor was then.
+fn status(view: View<'_>) -> Result<Answer, Answer> {
+    #[derive(Deserialize)]
+    struct Status {
+        child: Child,
+    }
+    #[derive(Deserialize)]
+    struct Child {
+        node: Node,
+    }
+    #[derive(Deserialize)]
+    struct Node {
+        last_block_height: u64,
+    }
+    let answer = recorded(view, "/status")?;
+    let odd = |e: serde_json::Error| missing(view, &format!("a well-formed /status: {e}"));
+    let height = serde_json::from_slice::<Status>(&answer.body).map_err(odd)?.child.node.last_block_height;
+    if height > view.executed() {
+        return Err(missing(view, &format!("/status of the executor before height {height}")));
+    }
+    Ok(answer)
+}
+
+fn recorded(view: View<'_>, path: &str) -> Result<Answer, Answer> {
+    let found = view.recording.state().bots().iter().find(|bot| bot.path == path);
+    let found = found.ok_or_else(|| missing(view, &format!("GET {path} of the executor")))?;
+    let status = StatusCode::from_u16(found.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    Ok(Answer::new(status, found.body.clone()))
+}
+
+fn unseen() -> Answer {
+    failure("failed to query withdrawal")
+}
+
+fn failure(text: &str) -> Answer {
+    Answer::new(StatusCode::INTERNAL_SERVER_ERROR, text.to_owned())
+}
+
+fn missing(view: View<'_>, question: &str) -> Answer {
+    Answer::new(StatusCode::NOT_IMPLEMENTED, view.tally.miss(question))
+}

@@ -1,0 +1,84 @@
+//! The bridge's executor against what the recorded one said.
+
+use replay::answers::Service;
+use serde_json::{Value, json};
+
+use crate::{EVM, L2, Said, extra, get, post};
+
+const EXECUTOR: Service = Service::Executor;
+
+fn bots() -> Vec<Value> {
+    extra("l1-l2/l2").into_iter().filter(|line| line["kind"] == "bot").collect()
+}
+
+fn at(shown: u64, path: &str) -> Said {
+    L2.ask_at(shown, EXECUTOR, get(path))
+}
+
+#[test]
+fn every_answer_of_the_end_is_given_at_the_end() {
+    let mut asked = 0;
+    for line in bots().iter().filter(|line| line.get("state").is_none()) {
+        let path = line["path"].as_str().unwrap();
+        let said = L2.get(EXECUTOR, path);
+        assert_eq!((Some(u64::from(said.status)), said.missing), (line["status"].as_u64(), 0), "{path}");
+        if said.status == 200 {
+            assert_eq!(said.json(), line["answer"], "{path}");
+        } else {
+            assert_eq!(said.text, line["answer"].as_str().unwrap(), "{path}");
+        }
+        asked += 1;
+    }
+    assert!(asked > 25, "{asked}");
+}
+
+#[test]
+fn a_withdrawal_is_unknown_then_without_proofs_then_with_them() {
+    let said_in = |state: &str| bots().into_iter().find(|line| line["state"] == state).unwrap();
+    let unknown = at(325, "/withdrawal/8");
+    assert_eq!((unknown.status, unknown.missing), (500, 0));
+    assert_eq!(unknown.text, said_in("just sent")["answer"]);
+    // The output of the recorded withdrawal ends with L2 block 331 (`l2_block_number` of output 46).
+    for shown in [326, 327, 330] {
+        assert_eq!(at(shown, "/withdrawal/8").json(), said_in("no output yet")["answer"], "{shown}");
+    }
+    for shown in [331, 332, 820] {
+        assert_eq!(at(shown, "/withdrawal/8").json(), said_in("output proposed")["answer"], "{shown}");
+    }
+    assert_eq!(said_in("claimed")["answer"], said_in("output proposed")["answer"]);
+}
+
+#[test]
+fn the_list_of_an_address_grows_with_the_chain() {
+    let path = "/withdrawals/init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
+    let listed = |shown: u64, query: &str| {
+        let said = at(shown, &format!("{path}{query}"));
+        assert_eq!((said.status, said.missing), (200, 0), "{}", said.text);
+        let json = said.json();
+        let sequences: Vec<_> =
+            json["withdrawals"].as_array().unwrap().iter().map(|w| w["sequence"].clone()).collect();
+        (json!(sequences), json["next"].clone(), json["withdrawals"][0]["output_index"].clone())
+    };
+    assert_eq!(listed(163, ""), (json!([]), Value::Null, Value::Null));
+    assert_eq!(listed(164, ""), (json!([2]), Value::Null, json!(0)));
+    assert_eq!(listed(169, ""), (json!([2]), Value::Null, json!(25)));
+    assert_eq!(listed(326, ""), (json!([8, 2]), Value::Null, json!(0)));
+    assert_eq!(listed(820, "?limit=1"), (json!([8]), json!(2), json!(46)));
+    assert_eq!(listed(820, "?limit=1&offset=2"), (json!([2]), Value::Null, json!(25)));
+    assert_eq!(listed(820, "?limit=1&offset=3&order=asc"), (json!([8]), Value::Null, json!(46)));
+}
+
+#[test]
+fn what_is_not_known_of_the_executor_is_missed_loudly() {
+    for (shown, path) in [(442, "/status"), (820, "/metrics"), (820, "/")] {
+        let said = at(shown, path);
+        assert_eq!((said.status, said.missing), (501, 1), "{path}");
+    }
+    assert_eq!((at(443, "/status").status, at(443, "/status").missing), (200, 0));
+    let parsing = L2.get(EXECUTOR, "/withdrawal/x");
+    assert_eq!((parsing.status, parsing.missing), (500, 0));
+    assert!(parsing.text.starts_with("failed to parse sequence"), "{}", parsing.text);
+    assert_eq!(L2.post(EXECUTOR, "/withdrawal/8", "").status, 405);
+    assert_eq!(L2.ask(EXECUTOR, post("/", "")).status, 405);
+    assert!(L2.recording.has_executor() && !EVM.recording.has_executor());
+}
