@@ -140,3 +140,14 @@ fn the_layer_zero_legs_are_the_recorded_contracts() {
     }
     assert_eq!(checked, 6);
 }
+
+#[test]
+fn the_registry_of_the_worked_examples_loads() {
+    let loaded = registry::load(&root().join("../route/tests/mainnet")).unwrap();
+    assert_eq!(loaded.problems, []);
+    let registry = loaded.registry;
+    let asset =
+        registry.asset(chain(&registry, "cabal-1"), "evm/A1Bc0977Bab93D507A89C108fa21820809e6869D").unwrap();
+    assert_eq!(registry[registry.root(asset)].denom, "uusdc");
+    assert_eq!(registry.trace(asset), "transfer/channel-0/transfer/channel-3");
+}
