@@ -42,6 +42,11 @@ pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
     Ok(paths)
 }
 
+/// A file's name in messages: relative to the folder that is loaded.
+pub(crate) fn name(dir: &Path, path: &Path) -> String {
+    path.strip_prefix(dir).unwrap_or(path).display().to_string()
+}
+
 /// The files of our own form in a folder: `*.toml`, `registry.json` and `*.registry.json`. Other JSON beside them belongs to
 /// others.
 pub(crate) fn own_files(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {

@@ -16,7 +16,7 @@
 //! | [`mod@load`] | reads files: our own form and two public layouts |
 //! | [`problem`] | what is wrong with them, and where |
 //!
-//! Within: `own` reads our own form, `draft` is what files say before it is put together, `assemble` puts it together,
+//! Within: `own` reads our own form, `import` the public layouts, `draft` is what files say before it is put together, `assemble` puts it together,
 //! `fingerprint` names the outcome.
 
 pub mod build;
@@ -33,6 +33,7 @@ mod decimal;
 mod draft;
 mod files;
 mod fingerprint;
+mod import;
 mod own;
 
 pub use build::{BadPart, Builder};

@@ -3,11 +3,13 @@
 //! Must hold: the same files give the same registry, in whatever order they are read; a file is bounded before it is read;
 //! what our own form says wrongly refuses the whole, what a public registry says wrongly is left out and told.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::assemble::assemble;
 use crate::draft::Draft;
+use crate::files;
+use crate::import::{self, Imported};
 use crate::own::{self, Environment, Import};
 use crate::problem::{LoadError, Problem};
 use crate::snapshot::Registry;
@@ -29,12 +31,33 @@ pub fn load(dir: &Path) -> Result<Loaded, LoadError> {
 
 /// Like [`load`], with another environment.
 pub fn load_with(dir: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, LoadError> {
-    let mut files = Vec::new();
-    for path in crate::files::own_files(dir)? {
-        files.push((name_of(dir, &path), crate::files::text(&path)?));
+    let layout = import::recognize(dir, None)?;
+    let mut paths = files::own_files(dir)?;
+    if layout.is_some() {
+        // A checkout may hold others.
+        paths.retain(|path| path.file_stem().is_some_and(|stem| stem == "registry"));
     }
-    let (draft, import) = parse(&files, environment)?;
-    finish(draft, import.is_some())
+    if paths.is_empty() && layout.is_none() {
+        return Err(LoadError::Empty(dir.to_owned()));
+    }
+    let mut texts = Vec::new();
+    for path in paths {
+        texts.push((files::name(dir, &path), files::text(&path)?));
+    }
+    let (mut draft, import) = parse(&texts, environment)?;
+    let mut imported = Imported::new(&draft);
+    if let Some(layout) = &layout {
+        imported.folder(dir, layout)?;
+    }
+    if let Some(import) = &import {
+        imported.ask(dir, import)?;
+    }
+    let imports = layout.is_some() || import.is_some();
+    draft.append(imported.draft);
+    let (registry, mut problems) = assemble(draft, imports)?;
+    problems.append(&mut imported.problems);
+    problems.sort();
+    Ok(Loaded { registry, problems })
 }
 
 /// Makes a registry of texts of our own form, each with the name that messages have for it; one that ends in `.json` is
@@ -45,7 +68,7 @@ pub fn load_texts(texts: &[(&str, &str)]) -> Result<Registry, LoadError> {
     if let Some(import) = import {
         return Err(import.place.error("a text has no folder to import from").into());
     }
-    finish(draft, false).map(|loaded| loaded.registry)
+    assemble(draft, false).map(|(registry, _)| registry)
 }
 
 /// Makes a registry of one text in TOML.
@@ -69,13 +92,4 @@ fn parse(
         }
     }
     Ok((draft, import))
-}
-
-fn finish(draft: Draft, imports: bool) -> Result<Loaded, LoadError> {
-    let (registry, problems) = assemble(draft, imports)?;
-    Ok(Loaded { registry, problems })
-}
-
-fn name_of(dir: &Path, path: &PathBuf) -> String {
-    path.strip_prefix(dir).unwrap_or(path).display().to_string()
 }

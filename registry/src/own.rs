@@ -8,5 +8,5 @@ mod table;
 mod tree;
 mod variables;
 
-pub(crate) use keys::{Import, read};
+pub(crate) use keys::{Import, NETWORKS, TRANSFER, read};
 pub(crate) use variables::Environment;

@@ -73,7 +73,9 @@ impl Assembly {
     fn contradict(&mut self, claim: &Placed<ChannelDraft>, other: &Placed<ChannelDraft>) {
         if claim.source == Source::Own {
             self.outcome.refuse(claim, format!("the channel is there twice: also in {}", other.place));
-        } else if other.source != Source::Own && claim.part.b != other.part.b {
+        } else if other.source != Source::Own
+            && (&claim.part.a, &claim.part.b) != (&other.part.a, &other.part.b)
+        {
             let what = format!(
                 "{} is not where this channel ends by {}: that is believed; name both ends in a [[channel]] to decide",
                 claim.part, other.place

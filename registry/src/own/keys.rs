@@ -198,7 +198,8 @@ fn asset(table: &mut Table<'_>) -> AssetDraft {
         description: table.text("description"),
         coingecko_id: table.text("coingecko_id"),
         price_usd: table.decimal("price_usd"),
-        hidden: table.flag("hidden"),
+        // Who names an asset shows it, also one that would only follow from others.
+        hidden: Some(table.flag("hidden").unwrap_or(false)),
         origin: origins.into_iter().flatten().next(),
         terms: table.table("terms", terms),
     }

@@ -1,0 +1,56 @@
+//! `assetlist.json`, as both public registries have it.
+
+use serde_json::Value;
+
+use super::Imported;
+use super::chains::logo;
+use super::layout::{Json, list, text};
+use super::traces;
+use crate::draft::{AssetDraft, Placed, Source};
+use crate::problem::Place;
+
+impl Imported {
+    /// Takes the assets of a chain.
+    pub(super) fn assets(&mut self, json: &Json, chain: &str, source: Source) {
+        for asset in list(&json.value["assets"]) {
+            let name =
+                text(&asset["base"]).or_else(|| text(&asset["symbol"])).unwrap_or_else(|| "assets".into());
+            let place = Place::new(&json.file, name);
+            match draft(asset, chain) {
+                Ok(part) => {
+                    let placed = Placed { source, place, part };
+                    let traced = traces::follow(placed, list(&asset["traces"]), &self.names);
+                    self.draft.append(traced);
+                }
+                Err(what) => self.left_out(&place, what),
+            }
+        }
+    }
+}
+
+/// What one asset says of itself, without where it is from.
+fn draft(json: &Value, chain: &str) -> Result<AssetDraft, &'static str> {
+    let base = text(&json["base"]).ok_or("`base` is no text")?;
+    let contract = text(&json["address"]).filter(|address| address.starts_with("0x"));
+    Ok(AssetDraft {
+        chain: chain.to_owned(),
+        decimals: Some(decimals(json).ok_or("no unit of `denom_units` is the one of `display`")?),
+        symbol: Some(text(&json["symbol"]).ok_or("`symbol` is no text")?),
+        name: text(&json["name"]),
+        contract,
+        logo_uri: logo(json),
+        description: text(&json["description"]),
+        coingecko_id: text(&json["coingecko_id"]),
+        denom: Some(base),
+        // Those that are not listed are hidden.
+        hidden: Some(false),
+        ..AssetDraft::default()
+    })
+}
+
+/// The exponent of the unit that is displayed.
+fn decimals(json: &Value) -> Option<u8> {
+    let display = &json["display"];
+    let unit = list(&json["denom_units"]).iter().find(|unit| unit["denom"] == *display)?;
+    u8::try_from(unit["exponent"].as_u64()?).ok()
+}

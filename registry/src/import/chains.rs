@@ -1,0 +1,68 @@
+//! `chain.json`, as both public registries have it.
+
+use serde_json::Value;
+
+use super::layout::{list, text};
+use crate::decimal;
+use crate::draft::ChainDraft;
+use crate::model::FeeAsset;
+
+/// What it says; `None` for a chain that is no more, or is no cosmos chain.
+pub(super) fn chain(json: &Value) -> Result<Option<ChainDraft>, String> {
+    let other = json["chain_type"].as_str().is_some_and(|kind| kind != "cosmos");
+    if json["status"] == "killed" || other {
+        return Ok(None);
+    }
+    let id = text(&json["chain_id"]).ok_or("`chain_id` is no text")?;
+    let fees: Vec<_> = list(&json["fees"]["fee_tokens"]).iter().filter_map(fee_asset).collect();
+    let apis = |kind| addresses(&json["apis"][kind]);
+    Ok(Some(ChainDraft {
+        id,
+        name: text(&json["chain_name"]),
+        pretty_name: text(&json["pretty_name"]).or_else(|| text(&json["chain_name"])),
+        bech32_prefix: text(&json["bech32_prefix"]),
+        testnet: json["network_type"].as_str().map(|network| network != "mainnet"),
+        hidden: (json["status"] == "upcoming").then_some(true),
+        logo_uri: logo(json),
+        explorer_tx: list(&json["explorers"])
+            .iter()
+            .filter_map(|explorer| text(&explorer["tx_page"]))
+            .find(|page| page.contains("${txHash}")),
+        rpc: apis("rpc"),
+        rest: apis("rest"),
+        json_rpc: apis("json-rpc").or_else(|| apis("evm-http-jsonrpc")),
+        fee_assets: (!fees.is_empty()).then_some(fees),
+        ..ChainDraft::default()
+    }))
+}
+
+/// The picture of a chain or an asset.
+pub(super) fn logo(json: &Value) -> Option<String> {
+    let logos = &json["logo_URIs"];
+    text(&logos["png"]).or_else(|| text(&logos["svg"])).or_else(|| {
+        let image = list(&json["images"]).first()?;
+        text(&image["png"]).or_else(|| text(&image["svg"]))
+    })
+}
+
+fn fee_asset(json: &Value) -> Option<FeeAsset> {
+    let price = |key: &str| match &json[key] {
+        Value::Number(number) => decimal::plain(&number.to_string()),
+        _ => None,
+    };
+    let least = price("fixed_min_gas_price").unwrap_or_default();
+    let price = |key: &str| price(key).unwrap_or_else(|| least.clone());
+    Some(FeeAsset {
+        denom: text(&json["denom"])?,
+        low: price("low_gas_price"),
+        average: price("average_gas_price"),
+        high: price("high_gas_price"),
+    })
+}
+
+/// Those that are open to everybody.
+fn addresses(json: &Value) -> Option<Vec<String>> {
+    let open = list(json).iter().filter(|api| api["authorizedUser"].is_null());
+    let addresses: Vec<_> = open.filter_map(|api| text(&api["address"])).collect();
+    (!addresses.is_empty()).then_some(addresses)
+}

@@ -1,0 +1,77 @@
+//! Which public layout a folder has, by what is in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::files;
+use crate::own::NETWORKS;
+use crate::problem::{LoadError, Place};
+
+/// A public registry on disk.
+pub(crate) enum Layout {
+    /// Folders with a `chain.json` each.
+    Chains(Vec<PathBuf>),
+    /// A checkout of the Initia registry: the chains' folders of one network.
+    Network(Vec<PathBuf>),
+    /// The built site of the Initia registry: its `chains.json`.
+    Site(PathBuf),
+}
+
+/// The layout of `dir`, if it has one. Of a checkout with several networks `network` is taken, else the first.
+pub(crate) fn recognize(dir: &Path, network: Option<&str>) -> Result<Option<Layout>, LoadError> {
+    let site = dir.join("chains.json");
+    if site.is_file() {
+        return Ok(Some(Layout::Site(site)));
+    }
+    let chains = chain_folders(dir)?;
+    if !chains.is_empty() {
+        return Ok(Some(Layout::Chains(chains)));
+    }
+    let networks = NETWORKS.into_iter().filter(|name| network.is_none_or(|network| network == *name));
+    for name in networks {
+        let folder = dir.join(name);
+        if folder.is_dir() {
+            return Ok(Some(Layout::Network(chain_folders(&folder)?)));
+        }
+    }
+    Ok(None)
+}
+
+/// The folders in `dir` that hold a `chain.json`; those that begin with `_` are not chains.
+pub(crate) fn chain_folders(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    let chain = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        !name.starts_with('_') && path.join("chain.json").is_file()
+    };
+    Ok(files::entries(dir)?.into_iter().filter(chain).collect())
+}
+
+/// A JSON file of a public registry.
+pub(crate) struct Json {
+    /// Its name in messages.
+    pub(crate) file: Arc<str>,
+    pub(crate) value: Value,
+}
+
+impl Json {
+    /// Reads it, with a name relative to `dir`; where and why not.
+    pub(crate) fn read(dir: &Path, path: &Path) -> Result<Self, (Place, String)> {
+        let file: Arc<str> = files::name(dir, path).into();
+        let failed = |reason: String| (Place::new(&file, "*"), format!("cannot be read: {reason}"));
+        let text = files::text(path).map_err(|error| failed(error.to_string()))?;
+        let value = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        Ok(Self { file, value })
+    }
+}
+
+/// A text that is not empty.
+pub(crate) fn text(value: &Value) -> Option<String> {
+    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// The members of a list; none if it is no list.
+pub(crate) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
