@@ -1,0 +1,273 @@
+//! From questions to observations: what is asked of nodes, and how their answers are read.
+//!
+//! Must hold: an observation is made only of one event that has everything asked for; a failure makes none; every
+//! search is for one thing and one page, those of outputs for a few pages.
+
+mod bridge;
+mod lz;
+
+use std::sync::Arc;
+
+use chain::Vm;
+use chain::hash::Hash;
+use node::FoundTx;
+use registry::{ChainKind, ChainRef, Registry};
+
+use crate::event::{around, find, names, returned_ack, written_ack};
+use crate::hop::{Hop, Ibc, Packet, Seen};
+use crate::layer_zero::{self, Receipt};
+use crate::nodes::{Clients, Nodes};
+use crate::options::Options;
+use crate::question::{Question, may_be_late};
+use crate::search::{Search, Unanswered};
+use crate::start;
+use crate::state::Observation;
+
+/// Asks nodes on behalf of one look.
+pub(crate) struct Asker<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) nodes: &'a Nodes,
+    pub(crate) options: &'a Options,
+    pub(crate) now: i64,
+}
+
+/// What became of a registered transaction.
+pub(crate) enum Outcome {
+    /// No node has it.
+    Unseen,
+    /// It is there, and its block may still change.
+    Unsure,
+    /// It failed.
+    Failed {
+        code: Option<u64>,
+        message: String,
+    },
+    /// It was executed, and this is what it began.
+    Executed {
+        tx: Seen,
+        is_final: bool,
+        hops: Vec<Hop>,
+        other_hash: Option<String>,
+    },
+}
+
+impl Asker<'_> {
+    /// What the chain says of a registered transaction.
+    pub(crate) async fn source(&self, chain: &str, hash: Hash) -> Result<Outcome, Unanswered> {
+        let reference = self.registry.chain(chain);
+        let (reference, clients) = reference.zip(self.nodes.of(self.registry, chain)).ok_or_else(|| {
+            Unanswered::NoNode { chain: chain.to_owned(), service: "any kind, since the chain itself is not" }
+        })?;
+        match self.registry[reference].kind {
+            ChainKind::Cosmos => self.cosmos_source(reference, &clients, hash).await,
+            ChainKind::Evm => self.evm_source(reference, &clients, hash).await,
+        }
+    }
+
+    async fn cosmos_source(
+        &self,
+        chain: ChainRef,
+        clients: &Clients,
+        hash: Hash,
+    ) -> Result<Outcome, Unanswered> {
+        let search = Search { chain: &self.registry[chain].id, clients };
+        let mut other_hash = None;
+        let mut found = search.tx(hash).await?;
+        let evm = clients.evm.as_ref().filter(|_| self.registry[chain].vm == Vm::Evm);
+        if let (None, Some(evm)) = (&found, evm) {
+            // It may be the EVM's hash of it.
+            let Some(cosmos_hash) = evm.cosmos_hash(hash).await? else { return Ok(Outcome::Unseen) };
+            other_hash = Some(hex::encode_upper(cosmos_hash));
+            found = search.tx(cosmos_hash).await?;
+        } else if let (Some(_), Some(evm)) = (&found, evm) {
+            // Only so that it is found by either; a transaction without a call to the EVM has no other.
+            other_hash = evm.eth_hashes(hash).await.unwrap_or_else(|e| {
+                tracing::debug!("the EVM's hash of {}: {e}", hex::encode_upper(hash));
+                None
+            }).map(|hash| format!("0x{}", hex::encode(hash)));
+        }
+        let Some(found) = found else { return Ok(Outcome::Unseen) };
+        if found.0.code != 0 {
+            return Ok(Outcome::Failed { code: Some(found.0.code.into()), message: found.0.log });
+        }
+        let tx = search.seen(&found).await?;
+        let hops = start::starts(self.registry, chain, &found.0, &tx);
+        Ok(Outcome::Executed { tx, is_final: true, hops, other_hash })
+    }
+
+    async fn evm_source(&self, chain: ChainRef, clients: &Clients, hash: Hash) -> Result<Outcome, Unanswered> {
+        let evm = evm_of(&self.registry[chain].id, clients)?;
+        let Some(json) = evm.receipt(hash).await? else { return Ok(Outcome::Unseen) };
+        let Some((receipt, block)) = read_receipt(&json) else { return Ok(Outcome::Unseen) };
+        let is_final = self.is_final(chain, evm, block).await?;
+        if !receipt.succeeded() {
+            let message = "execution reverted".to_owned();
+            return Ok(if is_final { Outcome::Failed { code: None, message } } else { Outcome::Unsure });
+        }
+        let Some(time) = evm.block_time(block).await? else { return Ok(Outcome::Unsure) };
+        let tx = Seen {
+            chain: self.registry[chain].id.clone(),
+            hash: format!("0x{}", hex::encode(hash)),
+            height: block,
+            time: Some(time.unix_nanos()),
+        };
+        let hops: Vec<_> =
+            layer_zero::sent(self.registry, chain, &receipt, &tx).into_iter().map(Hop::LayerZero).collect();
+        if hops.is_empty() && !is_final {
+            return Ok(Outcome::Unsure);
+        }
+        Ok(Outcome::Executed { tx, is_final, hops, other_hash: None })
+    }
+
+    /// So many blocks deep, or not deep and final by the chain's own word.
+    async fn is_final(&self, chain: ChainRef, evm: &node::Evm, block: u64) -> Result<bool, Unanswered> {
+        let tip = evm.block_number().await?;
+        if tip.saturating_sub(block) >= u64::from(self.registry[chain].confirmations) {
+            return Ok(true);
+        }
+        Ok(evm.finalized().await?.is_some_and(|finalized| finalized >= block))
+    }
+
+    /// What nodes say to a question about a hop.
+    pub(crate) async fn ask(&self, hop: &Hop, question: Question) -> Result<Vec<Observation>, Unanswered> {
+        match (hop, question) {
+            (Hop::Ibc(hop), Question::Received) => self.received(hop).await,
+            (Hop::Ibc(hop), Question::Written) => self.written(hop).await,
+            (Hop::Ibc(hop), Question::Acknowledged) => self.acknowledged(hop).await,
+            (Hop::Ibc(hop), Question::TimedOut) => self.timed_out(hop).await,
+            (Hop::Deposit(hop), Question::Finalized) => self.finalized(hop).await,
+            (Hop::Withdrawal(hop), Question::Output) => self.output(hop).await,
+            (Hop::Withdrawal(hop), Question::Claimed) => self.claimed(hop).await,
+            (Hop::LayerZero(hop), Question::Delivered) => self.delivered(hop).await,
+            // No hop asks what is another kind's to answer.
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    async fn received(&self, hop: &Ibc) -> Result<Vec<Observation>, Unanswered> {
+        let Some(to) = &hop.packet.to else { return Ok(Vec::new()) };
+        let clients = self.clients(to)?;
+        let search = Search { chain: to, clients: &clients };
+        // Before the search: what comes in between only makes a packet late that was received, which is then found.
+        let is_late = !hop.expired && may_be_late(hop, self.now) && self.is_late(&search, &hop.packet).await?;
+        let Some((tx, at, event)) = self.one(&search, "recv_packet", &hop.packet, "dst").await? else {
+            let expired = Observation::Expired { packet: hop.packet.id.clone() };
+            return Ok(if is_late { vec![expired] } else { Vec::new() });
+        };
+        let message = around(&tx, event);
+        let written = find_in(message, "write_acknowledgement", &hop.packet);
+        let ack = written.and_then(|event| written_ack(event, message));
+        let next = start::continuation(self.registry, &hop.packet, ack.as_ref(), message, &at).map(Box::new);
+        Ok(vec![Observation::Received { packet: hop.packet.id.clone(), at, ack, next }])
+    }
+
+    /// Whether the receiving chain refuses the packet from now on, with a margin.
+    async fn is_late(&self, search: &Search<'_>, packet: &Packet) -> Result<bool, Unanswered> {
+        /// Blocks, for a timeout that is a height.
+        const MARGIN: u64 = 10;
+        if search.clients.comet.is_none() {
+            return Ok(false);
+        }
+        let (height, time) = search.tip().await?;
+        let margin = u64::try_from(self.options.expiry_margin.as_nanos()).unwrap_or(u64::MAX);
+        let time = crate::record::moment(time.unix_nanos());
+        let by_time = packet.timeout_nanos > 0 && time >= packet.timeout_nanos.saturating_add(margin);
+        let by_height =
+            packet.timeout_height > 0 && height >= packet.timeout_height.saturating_add(MARGIN);
+        Ok(by_time || by_height)
+    }
+
+    async fn written(&self, hop: &Ibc) -> Result<Vec<Observation>, Unanswered> {
+        let Some(to) = &hop.packet.to else { return Ok(Vec::new()) };
+        let clients = self.clients(to)?;
+        let search = Search { chain: to, clients: &clients };
+        let found = self.find(&search, "write_acknowledgement", &hop.packet, "dst").await?;
+        let ack = found.and_then(|((tx, _), event)| written_ack(&tx.events[event], around(&tx, event)));
+        Ok(ack.into_iter().map(|ack| Observation::Written { packet: hop.packet.id.clone(), ack }).collect())
+    }
+
+    async fn acknowledged(&self, hop: &Ibc) -> Result<Vec<Observation>, Unanswered> {
+        let clients = self.clients(&hop.packet.id.chain)?;
+        let search = Search { chain: &hop.packet.id.chain, clients: &clients };
+        let found = self.one(&search, "acknowledge_packet", &hop.packet, "src").await?;
+        Ok(found.into_iter().map(|(tx, at, event)| Observation::Acknowledged {
+            packet: hop.packet.id.clone(),
+            at,
+            ack: returned_ack(around(&tx, event)),
+        }).collect())
+    }
+
+    async fn timed_out(&self, hop: &Ibc) -> Result<Vec<Observation>, Unanswered> {
+        let from = &hop.packet.id.chain;
+        let clients = self.clients(from)?;
+        let search = Search { chain: from, clients: &clients };
+        let Some((tx, at, event)) = self.one(&search, "timeout_packet", &hop.packet, "src").await? else {
+            return Ok(Vec::new());
+        };
+        let chain = self.registry.chain(from);
+        let again = chain.and_then(|chain| start::again(self.registry, chain, &hop.packet, around(&tx, event)));
+        let again = again.map(|packet| Box::new((packet, at.clone())));
+        Ok(vec![Observation::TimedOut { packet: hop.packet.id.clone(), at, again }])
+    }
+
+    /// The transaction with an event about a packet, where it is, and which event it is.
+    async fn one(
+        &self,
+        search: &Search<'_>,
+        kind: &str,
+        packet: &Packet,
+        side: &str,
+    ) -> Result<Option<(FoundTx, Seen, usize)>, Unanswered> {
+        let Some((found, event)) = self.find(search, kind, packet, side).await? else { return Ok(None) };
+        let at = search.seen(&found).await?;
+        Ok(Some((found.0, at, event)))
+    }
+
+    /// Searches by sequence and by the channel on the side of the chain that is asked; the event must name all of it.
+    async fn find(
+        &self,
+        search: &Search<'_>,
+        kind: &str,
+        packet: &Packet,
+        side: &str,
+    ) -> Result<Option<((FoundTx, Option<chain::Timestamp>), usize)>, Unanswered> {
+        let channel = if side == "src" { &packet.id.channel } else { &packet.dst_channel };
+        let sequence = packet.id.sequence;
+        let query =
+            format!("{kind}.packet_sequence='{sequence}' AND {kind}.packet_{side}_channel='{channel}'");
+        let names = names(packet);
+        let wanted = names.each_ref().map(|(key, value)| (*key, value.as_str()));
+        let (txs, _) = search.txs(&query, 1, false).await?;
+        Ok(txs.into_iter().find_map(|found| {
+            let event = find(&found.0, kind, &wanted)?;
+            Some((found, event))
+        }))
+    }
+
+    fn clients(&self, chain: &str) -> Result<Arc<Clients>, Unanswered> {
+        let nobody = || Unanswered::NoNode { chain: chain.to_owned(), service: "any kind" };
+        self.nodes.of(self.registry, chain).ok_or_else(nobody)
+    }
+}
+
+fn find_in<'a>(
+    message: &'a [node::FoundEvent],
+    kind: &str,
+    packet: &Packet,
+) -> Option<&'a node::FoundEvent> {
+    let names = names(packet);
+    message.iter().find(|event| {
+        event.kind == kind && names.iter().all(|(key, value)| event.get(key) == Some(value.as_str()))
+    })
+}
+
+fn evm_of<'a>(chain: &str, clients: &'a Clients) -> Result<&'a node::Evm, Unanswered> {
+    let nobody = || Unanswered::NoNode { chain: chain.to_owned(), service: "json-rpc" };
+    clients.evm.as_ref().ok_or_else(nobody)
+}
+
+fn read_receipt(json: &[u8]) -> Option<(Receipt, u64)> {
+    let receipt: Receipt = serde_json::from_slice(json).ok()?;
+    let block = receipt.block()?;
+    Some((receipt, block))
+}

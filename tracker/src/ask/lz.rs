@@ -1,0 +1,190 @@
+//! Questions about LayerZero's messages on the chain that receives them.
+//!
+//! An EVM is looked through block by block, a range at a time; how far is kept with the hop, a few blocks short of the
+//! tip, since those may still change.
+
+use chain::{Timestamp, Vm};
+use node::{Evm, FoundEvent};
+use registry::ChainKind;
+use serde_json::json;
+
+use super::{Asker, evm_of};
+use crate::hop::{LayerZero, Seen};
+use crate::layer_zero::{
+    ALERT, COMPOSE_DELIVERED, Log, OFT_RECEIVED, amount, is_alert, is_composed, moved, received,
+};
+use crate::release::receiving_oft;
+use crate::search::{Search, Unanswered};
+use crate::state::Observation;
+
+/// Ranges that are looked through at one look.
+const RANGES: usize = 8;
+
+/// Blocks of two chains may have times so far apart.
+const CLOCKS: i64 = 600_000_000_000;
+
+impl Asker<'_> {
+    pub(super) async fn delivered(&self, hop: &LayerZero) -> Result<Vec<Observation>, Unanswered> {
+        let Some(to) = &hop.to else { return Ok(Vec::new()) };
+        let Some(chain) = self.registry.chain(to) else { return Ok(Vec::new()) };
+        let chain = &self.registry[chain];
+        let clients = self.clients(to)?;
+        if chain.kind == ChainKind::Cosmos && chain.vm != Vm::Evm {
+            return self.delivered_to_move(hop, &Search { chain: to, clients: &clients }).await;
+        }
+        let Some(oft) = self.receiver(hop) else { return Ok(Vec::new()) };
+        let scan = Scan {
+            hop,
+            chain: to,
+            evm: evm_of(to, &clients)?,
+            oft,
+            endpoint: chain.layer_zero_endpoint.clone(),
+            confirmations: u64::from(chain.confirmations),
+            range: self.options.log_range.max(1),
+        };
+        scan.run().await
+    }
+
+    /// The contract that receives: what the packet said, else what the registry does.
+    fn receiver(&self, hop: &LayerZero) -> Option<String> {
+        let in_packet = hop.receiver_oft.as_deref().and_then(|word| word.get(24..)).map(|hex| format!("0x{hex}"));
+        in_packet.or_else(|| receiving_oft(self.registry, hop))
+    }
+
+    async fn delivered_to_move(
+        &self,
+        hop: &LayerZero,
+        search: &Search<'_>,
+    ) -> Result<Vec<Observation>, Unanswered> {
+        let mut queries = vec![(format!("move.guid='{}'", hop.guid), false)];
+        // Older nodes do not index the members of what a module says.
+        if let Some(module) = receiving_oft(self.registry, hop) {
+            queries.push((format!("move.type_tag='{module}::oft_core::OftReceived'"), true));
+        }
+        for (query, newest_first) in queries {
+            let (txs, _) = search.txs(&query, 1, newest_first).await?;
+            for found in txs {
+                let is_it = |event: &FoundEvent| {
+                    let said = moved(event, "OftReceived").filter(|said| said.guid == hop.guid)?;
+                    said.data.get("amount_received_ld").and_then(amount)
+                };
+                let Some(amount) = found.0.events.iter().find_map(is_it) else { continue };
+                let at = search.seen(&found).await?;
+                return Ok(vec![Observation::Delivered { guid: hop.guid.clone(), at, amount }]);
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// A look through the blocks of an EVM.
+struct Scan<'a> {
+    hop: &'a LayerZero,
+    chain: &'a str,
+    evm: &'a Evm,
+    oft: String,
+    endpoint: Option<String>,
+    confirmations: u64,
+    range: u64,
+}
+
+impl Scan<'_> {
+    async fn run(&self) -> Result<Vec<Observation>, Unanswered> {
+        let tip = self.evm.block_number().await?;
+        let mut from = match self.hop.scanned {
+            Some(next) => next,
+            None => self.first_block(tip).await?,
+        };
+        let (mut found, mut range) = (Vec::new(), self.range);
+        for _ in 0..RANGES {
+            if from > tip {
+                break;
+            }
+            let to = from.saturating_add(range - 1).min(tip);
+            match self.look(from, to).await {
+                Ok(observations) => found.extend(observations),
+                // More than the server gives at once.
+                Err(Unanswered::Node(node::Error::Refused { .. })) if range > 1 => {
+                    range = (range / 4).max(1);
+                    continue;
+                }
+                Err(e) => return Err(e),
+            }
+            from = to + 1;
+        }
+        let next = from.min(tip.saturating_sub(self.confirmations) + 1);
+        found.push(Observation::Scanned { guid: self.hop.guid.clone(), next });
+        Ok(found)
+    }
+
+    /// The last block, by leaps that double, that is surely older than the message.
+    async fn first_block(&self, tip: u64) -> Result<u64, Unanswered> {
+        let Some(sent) = self.hop.sent.time else { return Ok(0) };
+        let (mut block, mut leap) = (tip, 64);
+        while block > 0 {
+            block = block.saturating_sub(leap);
+            leap = leap.saturating_mul(2);
+            let time = self.evm.block_time(block).await?;
+            if time.is_none_or(|time| time.unix_nanos() < sent.saturating_sub(CLOCKS)) {
+                break;
+            }
+        }
+        Ok(block)
+    }
+
+    async fn look(&self, from: u64, to: u64) -> Result<Vec<Observation>, Unanswered> {
+        let guid = &self.hop.guid;
+        let mut found = Vec::new();
+        for log in self.logs(from, to, &self.oft, json!([OFT_RECEIVED, format!("0x{guid}")])).await? {
+            if let (Some(amount), Some(at)) = (received(&log, guid), self.seen(&log).await?) {
+                found.push(Observation::Delivered { guid: guid.clone(), at, amount });
+            }
+        }
+        let Some(endpoint) = &self.endpoint else { return Ok(found) };
+        // Neither has the guid where a filter can see it.
+        let receiver = format!("0x{:0>64}", self.oft.strip_prefix("0x").unwrap_or(&self.oft).to_ascii_lowercase());
+        for log in self.logs(from, to, endpoint, json!([ALERT, receiver])).await? {
+            if let (true, Some(at)) = (is_alert(&log, guid), self.seen(&log).await?) {
+                found.push(Observation::Alerted { guid: guid.clone(), at });
+            }
+        }
+        if self.hop.composes {
+            for log in self.logs(from, to, endpoint, json!([COMPOSE_DELIVERED])).await? {
+                if let (true, Some(at)) = (is_composed(&log, guid), self.seen(&log).await?) {
+                    found.push(Observation::Composed { guid: guid.clone(), at });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    async fn logs(
+        &self,
+        from: u64,
+        to: u64,
+        contract: &str,
+        topics: serde_json::Value,
+    ) -> Result<Vec<Log>, Unanswered> {
+        let filter = json!({
+            "fromBlock": format!("{from:#x}"),
+            "toBlock": format!("{to:#x}"),
+            "address": contract,
+            "topics": topics,
+        });
+        let logs = self.evm.logs(&filter.to_string()).await?;
+        // A log that is none of these shapes is none of ours.
+        let logs: Vec<serde_json::Value> = serde_json::from_slice(&logs).unwrap_or_default();
+        Ok(logs.into_iter().filter_map(|log| serde_json::from_value(log).ok()).collect())
+    }
+
+    async fn seen(&self, log: &Log) -> Result<Option<Seen>, Unanswered> {
+        let Some(height) = log.block() else { return Ok(None) };
+        let time = self.evm.block_time(height).await?;
+        Ok(Some(Seen {
+            chain: self.chain.to_owned(),
+            hash: log.transaction_hash.to_ascii_lowercase(),
+            height,
+            time: time.map(Timestamp::unix_nanos),
+        }))
+    }
+}

@@ -1,0 +1,212 @@
+//! What a found transaction says about packets, deposits and withdrawals.
+//!
+//! Pure. Must hold: all that is said of one thing was read from one event, since a node may find a transaction by
+//! attributes of several; what belongs together is told by the message it came from, or where old nodes do not write
+//! that, by what stands between two packets. Texts of chains never fail: what cannot be read is not there.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use node::{FoundEvent, FoundTx};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::hop::{Ack, Finalized, Forward, Hook, Packet, PacketId};
+
+/// An event of this kind that has all of these attributes.
+pub(crate) fn find(tx: &FoundTx, kind: &str, attributes: &[(&str, &str)]) -> Option<usize> {
+    let is_it = |event: &FoundEvent| {
+        event.kind == kind && attributes.iter().all(|(key, value)| event.get(key) == Some(*value))
+    };
+    tx.events.iter().position(is_it)
+}
+
+/// The attributes that name a packet in an event of its sending chain, and in one of its receiving chain.
+pub(crate) fn names(packet: &Packet) -> [(&'static str, String); 5] {
+    [
+        ("packet_sequence", packet.id.sequence.to_string()),
+        ("packet_src_port", packet.id.port.clone()),
+        ("packet_src_channel", packet.id.channel.clone()),
+        ("packet_dst_port", packet.dst_port.clone()),
+        ("packet_dst_channel", packet.dst_channel.clone()),
+    ]
+}
+
+/// The events of the same message as the event `at`.
+pub(crate) fn around(tx: &FoundTx, at: usize) -> &[FoundEvent] {
+    const BOUNDS: [&str; 3] = ["recv_packet", "acknowledge_packet", "timeout_packet"];
+    let message = |event: &FoundEvent| {
+        (event.get("msg_index").map(str::to_owned), event.get("authz_msg_index").map(str::to_owned))
+    };
+    let own = message(&tx.events[at]);
+    let is_other = |event: &FoundEvent| match own.0 {
+        Some(_) => message(event) != own,
+        None => BOUNDS.contains(&event.kind.as_str()),
+    };
+    let from = match own.0 {
+        Some(_) => tx.events[..at].iter().rposition(is_other).map_or(0, |last| last + 1),
+        None => at,
+    };
+    let to = tx.events[at + 1..].iter().position(is_other).map_or(tx.events.len(), |next| at + 1 + next);
+    &tx.events[from..to]
+}
+
+/// A packet out of `send_packet` on `chain`; none if it moves no tokens.
+pub(crate) fn packet(event: &FoundEvent, chain: &str) -> Option<Packet> {
+    if event.kind != "send_packet" {
+        return None;
+    }
+    let port = event.get("packet_src_port")?;
+    if port != "transfer" && port != "nft-transfer" && !port.starts_with("wasm.") {
+        return None;
+    }
+    let data = Data::read(event)?;
+    let memo = data.memo.as_deref().and_then(Memo::read).unwrap_or_default();
+    let (denom, amount) = data.what()?;
+    Some(Packet {
+        id: PacketId {
+            chain: chain.to_owned(),
+            port: port.to_owned(),
+            channel: event.get("packet_src_channel")?.to_owned(),
+            sequence: number(event, "packet_sequence")?,
+        },
+        to: None,
+        dst_port: event.get("packet_dst_port")?.to_owned(),
+        dst_channel: event.get("packet_dst_channel")?.to_owned(),
+        timeout_nanos: number(event, "packet_timeout_timestamp").unwrap_or(0),
+        timeout_height: event
+            .get("packet_timeout_height")
+            .and_then(|text| text.rsplit_once('-'))
+            .and_then(|(_, height)| height.parse().ok())
+            .unwrap_or(0),
+        denom,
+        amount,
+        sender: data.sender,
+        forward: memo.forward,
+        hook: memo.hook,
+    })
+}
+
+pub(crate) fn number(event: &FoundEvent, key: &str) -> Option<u64> {
+    event.get(key)?.parse().ok()
+}
+
+/// ICS-20 and ICS-721 packet data.
+#[derive(Deserialize)]
+struct Data {
+    denom: Option<String>,
+    amount: Option<String>,
+    #[serde(alias = "classId")]
+    class_id: Option<String>,
+    #[serde(alias = "tokenIds")]
+    token_ids: Option<Vec<String>>,
+    #[serde(default)]
+    sender: String,
+    memo: Option<String>,
+}
+
+impl Data {
+    fn read(event: &FoundEvent) -> Option<Self> {
+        let plain = event.get("packet_data").filter(|text| !text.is_empty()).map(|text| text.as_bytes().to_vec());
+        let bytes = plain.or_else(|| hex::decode(event.get("packet_data_hex")?).ok())?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    fn what(&self) -> Option<(String, String)> {
+        match (&self.denom, &self.class_id) {
+            (Some(denom), _) => Some((denom.clone(), self.amount.clone()?)),
+            (None, Some(class)) => Some((class.clone(), self.token_ids.as_ref()?.len().to_string())),
+            (None, None) => None,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Memo {
+    forward: Option<Forward>,
+    hook: Option<Hook>,
+}
+
+impl Memo {
+    /// A memo that is a JSON object; people write other things into it too.
+    fn read(text: &str) -> Option<Self> {
+        let memo: Value = serde_json::from_str(text).ok()?;
+        let memo = memo.as_object()?;
+        let forward = memo.get("forward").and_then(|forward| {
+            let channel = forward.get("channel")?.as_str()?.to_owned();
+            Some(Forward { channel, retries: forward.get("retries").and_then(Value::as_u64) })
+        });
+        let is_called = ["evm", "move", "wasm"].iter().any(|key| memo.contains_key(*key));
+        let contract = memo.get("evm").and_then(|evm| evm.get("message")?.get("contract_addr")?.as_str());
+        Some(Self { forward, hook: is_called.then(|| Hook { contract: contract.map(str::to_owned) }) })
+    }
+}
+
+/// The answer in a `write_acknowledgement`, with the reason out of the events of the work that was undone.
+pub(crate) fn written_ack(event: &FoundEvent, message: &[FoundEvent]) -> Option<Ack> {
+    let plain = event.get("packet_ack").filter(|text| !text.is_empty()).map(|text| text.as_bytes().to_vec());
+    let bytes = event.get("packet_ack_hex").and_then(|text| hex::decode(text).ok()).or(plain)?;
+    let mut ack = ack_of(&bytes)?;
+    if let Ack::Error { message: said, reason } = &mut ack
+        && said.contains("see events for details")
+    {
+        *reason = undone_because(message);
+    }
+    Some(ack)
+}
+
+/// ICS-4's JSON, with the envelope of ICS-29 around it or without.
+fn ack_of(bytes: &[u8]) -> Option<Ack> {
+    #[derive(Deserialize)]
+    struct Plain {
+        result: Option<Value>,
+        error: Option<String>,
+        app_acknowledgement: Option<String>,
+    }
+    let read = |bytes: &[u8]| serde_json::from_slice::<Plain>(bytes).ok();
+    let mut ack = read(bytes)?;
+    if let Some(inner) = ack.app_acknowledgement {
+        ack = read(&STANDARD.decode(inner).ok()?)?;
+    }
+    match (ack.result, ack.error) {
+        (Some(_), _) => Some(Ack::Good),
+        (None, Some(message)) => Some(Ack::Error { message, reason: None }),
+        (None, None) => None,
+    }
+}
+
+fn undone_because(message: &[FoundEvent]) -> Option<String> {
+    let undone = message.iter().filter(|event| {
+        event.kind.starts_with("ibccallbackerror-") && event.kind.ends_with("fungible_token_packet")
+    });
+    undone.filter_map(|event| event.get("ibccallbackerror-error")).map(str::to_owned).next()
+}
+
+/// The answer that a sending chain acted on, out of the events of its transfer module.
+pub(crate) fn returned_ack(message: &[FoundEvent]) -> Option<Ack> {
+    let mut ours = message.iter().filter(|event| {
+        event.kind == "fungible_token_packet" || event.kind == "non_fungible_token_packet"
+    });
+    ours.find_map(|event| match (event.get("error"), event.get("success"), event.get("acknowledgement")) {
+        (Some(error), _, _) => Some(Ack::Error { message: error.to_owned(), reason: None }),
+        // The text form of the protobuf message: `result:"\001" ` or `error:"…" `.
+        (None, _, Some(text)) if text.starts_with("error:") => {
+            let quoted = text.trim_start_matches("error:").trim();
+            let message = serde_json::from_str(quoted).unwrap_or_else(|_| quoted.trim_matches('"').to_owned());
+            Some(Ack::Error { message, reason: None })
+        }
+        (None, _, Some(text)) if text.starts_with("result:") => Some(Ack::Good),
+        // Here it is a byte, not `true`: what counts is that it is there.
+        (None, Some(_), None) => Some(Ack::Good),
+        _ => None,
+    })
+}
+
+/// How a `finalize_token_deposit` went.
+pub(crate) fn finalized(event: &FoundEvent) -> Option<Finalized> {
+    if event.get("success")? == "true" {
+        return Some(Finalized::Good);
+    }
+    let reason = event.get("reason").unwrap_or("the rollup gave no reason").to_owned();
+    let hook = reason.starts_with("hook failed");
+    Some(if hook { Finalized::HookFailed(reason) } else { Finalized::DepositFailed(reason) })
+}

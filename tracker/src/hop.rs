@@ -1,0 +1,328 @@
+//! What is known of one step of a transfer: the evidence, found on chains, and nothing else.
+//!
+//! Must hold: a hop is written to disk as it is, so a member is only ever added, with a default; every text comes from
+//! a chain and is bounded by the answer that it was in.
+
+use serde::{Deserialize, Serialize};
+
+use registry::denom;
+
+/// A transaction in a block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The chain's id.
+    pub chain: String,
+    /// The hash as it is shown: upper-case hex, or `0x` and lower-case hex on an EVM chain.
+    pub hash: String,
+    /// The block.
+    pub height: u64,
+    /// The block's time in nanoseconds since 1970; none if no node has its header any more.
+    pub time: Option<i64>,
+}
+
+/// Names a packet in all the world. Both ends of a channel may have the same id, so the sending chain is part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PacketId {
+    /// The sending chain's id.
+    pub chain: String,
+    /// The port there.
+    pub port: String,
+    /// The channel there.
+    pub channel: String,
+    /// Counts the packets of that channel.
+    pub sequence: u64,
+}
+
+/// A packet as it was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packet {
+    /// Its name.
+    pub id: PacketId,
+    /// The receiving chain, if the registry knows the channel.
+    pub to: Option<String>,
+    /// The port there.
+    pub dst_port: String,
+    /// The channel there.
+    pub dst_channel: String,
+    /// From this block time of the receiving chain on it is refused; nanoseconds, 0 for never.
+    pub timeout_nanos: u64,
+    /// From this height of the receiving chain on it is refused; 0 for never.
+    pub timeout_height: u64,
+    /// The full path of the denomination on the sending chain, or of the class of NFTs.
+    pub denom: String,
+    /// Base units, or how many NFTs.
+    pub amount: String,
+    /// Who sent it.
+    pub sender: String,
+    /// Whom the receiving chain sends it on to.
+    #[serde(default)]
+    pub forward: Option<Forward>,
+    /// What the receiving chain calls with it.
+    #[serde(default)]
+    pub hook: Option<Hook>,
+}
+
+/// `forward` of a memo (packet-forward-middleware).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forward {
+    /// The channel of the next packet.
+    pub channel: String,
+    /// How often a packet that times out is sent again; none leaves it to the chain.
+    pub retries: Option<u64>,
+}
+
+/// A call that goes with tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hook {
+    /// The contract, where it is an EVM's: `0x…`.
+    pub contract: Option<String>,
+}
+
+/// What the receiving chain answered to a packet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ack {
+    /// It took the tokens.
+    Good,
+    /// It undid everything.
+    Error {
+        /// The acknowledgement's own words.
+        message: String,
+        /// The module's words, where the acknowledgement only says that there are some.
+        reason: Option<String>,
+    },
+}
+
+/// One IBC packet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ibc {
+    /// What was sent.
+    pub packet: Packet,
+    /// How it follows from the hop before it.
+    pub link: Link,
+    /// `send_packet`.
+    pub sent: Seen,
+    /// `recv_packet`.
+    pub received: Option<Seen>,
+    /// `acknowledge_packet`.
+    pub acknowledged: Option<Seen>,
+    /// `timeout_packet`.
+    pub timed_out: Option<Seen>,
+    /// The answer, from whichever chain it was learnt first.
+    pub ack: Option<Ack>,
+    /// The receiving chain is past the timeout and has not received it: it can only time out.
+    #[serde(default)]
+    pub expired: bool,
+}
+
+/// How a hop follows from the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Link {
+    /// It is the first.
+    Start,
+    /// The receiving chain sent the packet on: if this hop fails, that one does.
+    Forward,
+    /// A contract that the packet called sent it: if this hop fails, the tokens stay where it began.
+    Hook,
+    /// It gives back what the hop before it could not deliver.
+    Refund,
+}
+
+/// One deposit over an optimistic bridge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deposit {
+    /// The L1's id.
+    pub from: String,
+    /// The rollup's id, if the registry knows the bridge.
+    pub to: Option<String>,
+    /// The bridge's number on the L1.
+    pub bridge: u64,
+    /// Counts the deposits of the bridge.
+    pub l1_sequence: u64,
+    /// What was deposited.
+    pub l1_denom: String,
+    /// What it becomes on the rollup.
+    pub l2_denom: String,
+    /// Base units.
+    pub amount: String,
+    /// The ERC20Wrapper that the hook calls, if it calls one that the registry knows.
+    pub wrapper: Option<String>,
+    /// `initiate_token_deposit`.
+    pub sent: Seen,
+    /// `finalize_token_deposit`, and how it went.
+    pub finalized: Option<(Seen, Finalized)>,
+}
+
+/// How a deposit ended on the rollup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Finalized {
+    /// As it was meant.
+    Good,
+    /// The tokens arrived, the call that came with them failed.
+    HookFailed(String),
+    /// The rollup could not credit them and withdrew them again.
+    DepositFailed(String),
+}
+
+/// One withdrawal over an optimistic bridge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withdrawal {
+    /// The rollup's id.
+    pub from: String,
+    /// The L1's id and the bridge, if the registry knows them.
+    pub to: Option<(String, u64)>,
+    /// How it follows from the hop before it.
+    pub link: Link,
+    /// Counts the withdrawals of the bridge.
+    pub l2_sequence: u64,
+    /// Who withdraws; for a refused deposit the text that was given as its receiver.
+    pub sender: String,
+    /// Who gets it on the L1.
+    pub receiver: String,
+    /// What was withdrawn.
+    pub l2_denom: String,
+    /// What it is on the L1.
+    pub l1_denom: String,
+    /// Base units.
+    pub amount: String,
+    /// Seconds between an output and when it can be claimed on.
+    pub finalization_seconds: u64,
+    /// `initiate_token_withdrawal`.
+    pub sent: Seen,
+    /// The output that covers it, as of height `output_as_of` of the L1.
+    pub output: Option<Output>,
+    /// How far the L1 was when its outputs were looked through.
+    pub output_as_of: u64,
+    /// `finalize_token_withdrawal`, or only that the L1 says so.
+    pub claimed: Option<Claim>,
+}
+
+/// An output on the L1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// Its number, from 1.
+    pub index: u64,
+    /// `propose_output`.
+    pub tx: Seen,
+    /// From when on it can be claimed on; nanoseconds since 1970.
+    pub claimable_at: Option<i64>,
+}
+
+/// That a withdrawal was claimed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The claim; none where the L1's state says that there was one and no node has the transaction.
+    pub tx: Option<Seen>,
+}
+
+/// Where a withdrawal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// The rollup has burnt the tokens.
+    Initiated,
+    /// An output on the L1 covers it.
+    Proposed,
+    /// The output is final: it can be claimed.
+    Provable,
+    /// The tokens are on the L1.
+    Claimed,
+}
+
+/// One LayerZero message that moves an OFT.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerZero {
+    /// The sending chain's id.
+    pub from: String,
+    /// The receiving chain's id, if the registry knows the number.
+    pub to: Option<String>,
+    /// Names the message in all the world, 32 bytes in lower-case hex.
+    pub guid: String,
+    /// LayerZero's number of the receiving chain.
+    pub dst_eid: u32,
+    /// The OFT that sent: `0x…`.
+    pub sender_oft: String,
+    /// The OFT that receives, 32 bytes in lower-case hex, where the packet was seen.
+    pub receiver_oft: Option<String>,
+    /// Whether the message carries a call that is made after the tokens arrived.
+    pub composes: bool,
+    /// Base units of the sending chain.
+    pub amount: String,
+    /// The transaction that sent it.
+    pub sent: Seen,
+    /// `OFTReceived`, with base units of the receiving chain.
+    pub received: Option<(Seen, String)>,
+    /// `LzReceiveAlert`: it failed and anyone may try again.
+    pub alert: Option<Seen>,
+    /// `ComposeDelivered`.
+    pub composed: Option<Seen>,
+    /// The next block of the receiving chain to look through.
+    pub scanned: Option<u64>,
+}
+
+/// One step of a transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Hop {
+    /// An IBC packet.
+    Ibc(Ibc),
+    /// L1 → rollup.
+    Deposit(Deposit),
+    /// Rollup → L1.
+    Withdrawal(Withdrawal),
+    /// LayerZero.
+    LayerZero(LayerZero),
+}
+
+impl Hop {
+    /// The sending chain's id.
+    pub fn from(&self) -> &str {
+        match self {
+            Self::Ibc(hop) => &hop.packet.id.chain,
+            Self::Deposit(hop) => &hop.from,
+            Self::Withdrawal(hop) => &hop.from,
+            Self::LayerZero(hop) => &hop.from,
+        }
+    }
+
+    /// The receiving chain's id, if the registry knew it.
+    pub fn to(&self) -> Option<&str> {
+        match self {
+            Self::Ibc(hop) => hop.packet.to.as_deref(),
+            Self::Deposit(hop) => hop.to.as_deref(),
+            Self::Withdrawal(hop) => hop.to.as_ref().map(|(chain, _)| chain.as_str()),
+            Self::LayerZero(hop) => hop.to.as_deref(),
+        }
+    }
+
+    /// How it follows from the hop before it.
+    pub fn link(&self) -> Link {
+        match self {
+            Self::Ibc(hop) => hop.link,
+            Self::Withdrawal(hop) => hop.link,
+            Self::Deposit(_) | Self::LayerZero(_) => Link::Start,
+        }
+    }
+}
+
+impl Withdrawal {
+    /// Where it is at `now`, in nanoseconds.
+    pub fn phase(&self, now: i64) -> Phase {
+        match (&self.claimed, &self.output) {
+            (Some(_), _) => Phase::Claimed,
+            (None, None) => Phase::Initiated,
+            (None, Some(output)) if output.claimable_at.is_some_and(|at| at <= now) => Phase::Provable,
+            (None, Some(_)) => Phase::Proposed,
+        }
+    }
+}
+
+impl Packet {
+    /// The denomination that the sender paid with.
+    pub fn sent_denom(&self) -> String {
+        denom::of_path(&self.denom)
+    }
+
+    /// The denomination that it becomes on the receiving chain.
+    pub fn received_denom(&self) -> String {
+        let (src, dst) = ((&*self.id.port, &*self.id.channel), (&*self.dst_port, &*self.dst_channel));
+        denom::of_path(&denom::received(&self.denom, src, dst))
+    }
+}

@@ -1,0 +1,159 @@
+//! One look at a registered transaction: asks what is open, and follows every answer to the next question until
+//! nothing new comes.
+//!
+//! Must hold: the number of questions of one look is bounded; a question that a node does not answer changes nothing.
+
+use std::collections::HashSet;
+
+use chain::hash::Hash;
+use futures_util::{StreamExt as _, stream};
+
+use crate::ask::{Asker, Outcome};
+use crate::hop::Hop;
+use crate::question::{Question, questions};
+use crate::record::{Record, Source};
+use crate::search::Unanswered;
+use crate::state::Observation;
+use crate::transfer::Transfer;
+
+/// A transfer has a few hops, and each is known after three rounds.
+const ROUNDS: usize = 32;
+/// Questions of one transaction that are asked together.
+const TOGETHER: usize = 8;
+
+/// What a look brought.
+pub(crate) struct Looked {
+    pub(crate) record: Record,
+    /// Whether every question was answered.
+    pub(crate) answered: bool,
+}
+
+/// Looks once. `hash` is the one that was registered.
+pub(crate) async fn look(asker: &Asker<'_>, record: Record, hash: Hash) -> Looked {
+    let mut look = Look { asker, record, answered: true, asked: HashSet::new() };
+    look.source(hash).await;
+    for _ in 0..ROUNDS {
+        if !look.round().await {
+            break;
+        }
+    }
+    Looked { record: look.record, answered: look.answered }
+}
+
+struct Look<'a> {
+    asker: &'a Asker<'a>,
+    record: Record,
+    answered: bool,
+    /// By transfer and hop; a packet that was sent again is asked about anew.
+    asked: HashSet<(usize, usize, u64, Question)>,
+}
+
+impl Look<'_> {
+    async fn source(&mut self, hash: Hash) {
+        let is_known = match &self.record.source {
+            Source::Failed { .. } | Source::Executed { is_final: true, .. } => true,
+            // What has ended does not begin again.
+            Source::Executed { .. } => self.record.state().is_final(),
+            Source::Unseen { .. } | Source::Unsure => false,
+        };
+        if is_known {
+            return;
+        }
+        match self.asker.source(&self.record.chain, hash).await {
+            Ok(outcome) => self.settle(outcome),
+            Err(e) => self.unanswered(&e),
+        }
+    }
+
+    fn settle(&mut self, outcome: Outcome) {
+        let now = self.asker.now;
+        let record = &mut self.record;
+        match outcome {
+            Outcome::Unseen => {
+                if !matches!(record.source, Source::Unseen { .. }) {
+                    // The block that it was in is gone.
+                    (record.source, record.transfers) = (Source::Unseen { abandoned: None }, Vec::new());
+                    record.since = now;
+                }
+            }
+            Outcome::Unsure => {
+                (record.source, record.transfers) = (Source::Unsure, Vec::new());
+            }
+            Outcome::Failed { code, message } => {
+                (record.source, record.transfers) = (Source::Failed { code, message }, Vec::new());
+            }
+            Outcome::Executed { tx, is_final, hops, other_hash } => {
+                let is_same = matches!(&record.source, Source::Executed { tx: known, .. } if *known == tx);
+                if !is_same {
+                    record.transfers = if hops.is_empty() {
+                        vec![Transfer::new(None, now)]
+                    } else {
+                        hops.into_iter().map(|hop| Transfer::new(Some(hop), now)).collect()
+                    };
+                }
+                record.other_hash = other_hash.or(record.other_hash.take());
+                record.source = Source::Executed { tx, is_final };
+            }
+        }
+    }
+
+    /// Asks everything that is open and was not asked in this look; says whether anything new came of it.
+    async fn round(&mut self) -> bool {
+        let open = self.open();
+        let (asker, record) = (self.asker, &self.record);
+        let answers: Vec<_> = stream::iter(open)
+            .map(async |(transfer, hop, question)| {
+                let about = &record.transfers[transfer].hops[hop];
+                (transfer, hop, ask(asker, about, question).await)
+            })
+            .buffered(TOGETHER)
+            .collect()
+            .await;
+        let mut is_new = false;
+        for (transfer, hop, (observations, failure)) in answers {
+            if let Some(failure) = failure {
+                self.unanswered(&failure);
+            }
+            let transfer = &mut self.record.transfers[transfer];
+            for observation in observations {
+                is_new |= transfer.observe(hop, &observation, asker.now);
+            }
+        }
+        is_new
+    }
+
+    fn open(&mut self) -> Vec<(usize, usize, Question)> {
+        let now = self.asker.now;
+        let mut open = Vec::new();
+        for (at, transfer) in self.record.transfers.iter().enumerate() {
+            if transfer.is_settled() {
+                continue;
+            }
+            for (hop_at, hop) in transfer.hops.iter().enumerate() {
+                let packet = if let Hop::Ibc(hop) = hop { hop.packet.id.sequence } else { 0 };
+                for question in questions(hop, now) {
+                    if self.asked.insert((at, hop_at, packet, question)) {
+                        open.push((at, hop_at, question));
+                    }
+                }
+            }
+        }
+        open
+    }
+
+    fn unanswered(&mut self, failure: &Unanswered) {
+        tracing::debug!("transaction {} of {}: {failure}", self.record.hash, self.record.chain);
+        self.answered = false;
+    }
+}
+
+async fn ask(asker: &Asker<'_>, hop: &Hop, question: Question) -> (Vec<Observation>, Option<Unanswered>) {
+    match asker.ask(hop, question).await {
+        Ok(observations) => (observations, None),
+        // The sending chain may know what the receiving one does not say.
+        Err(failure) if question == Question::Received => {
+            (asker.ask(hop, Question::Acknowledged).await.unwrap_or_default(), Some(failure))
+        }
+        Err(failure) => (Vec::new(), Some(failure)),
+    }
+}

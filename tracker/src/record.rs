@@ -1,0 +1,204 @@
+//! A registered transaction with all that is known of it, and when it is looked at next.
+//!
+//! Pure. Must hold: a transfer is given up only after a look that got all its answers; whatever is not over, and not
+//! given up for long, is looked at again; whatever is over stops being looked at some day.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::hop::{Hop, Seen};
+use crate::options::Options;
+use crate::transfer::{State, Transfer};
+
+/// A registered transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The chain's id.
+    pub chain: String,
+    /// The hash as it was answered when it was registered.
+    pub hash: String,
+    /// The other hash of a minievm transaction: that of the chain where the registered one is the EVM's.
+    #[serde(default)]
+    pub other_hash: Option<String>,
+    /// When it was registered, or last revived; nanoseconds since 1970.
+    pub since: i64,
+    /// Counts the changes of this record.
+    pub generation: u64,
+    /// When it is looked at next; none if it no longer is.
+    pub due: Option<u64>,
+    /// What became of the transaction itself.
+    pub source: Source,
+    /// What it began.
+    pub transfers: Vec<Transfer>,
+}
+
+/// What became of a transaction on its own chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Source {
+    /// No node has it.
+    Unseen {
+        /// Whether it was given up, after how many seconds.
+        abandoned: Option<u64>,
+    },
+    /// An EVM node has it, and nothing can be said of it before its block is final.
+    Unsure,
+    /// It was executed.
+    Executed {
+        /// Where.
+        tx: Seen,
+        /// Whether its block can no longer change.
+        is_final: bool,
+    },
+    /// It failed.
+    Failed {
+        /// The module's code, where there is one.
+        code: Option<u64>,
+        /// Its words.
+        message: String,
+    },
+}
+
+impl Record {
+    /// Just registered.
+    pub fn new(chain: &str, hash: &str, now: i64) -> Self {
+        Self {
+            chain: chain.to_owned(),
+            hash: hash.to_owned(),
+            other_hash: None,
+            since: now,
+            generation: 0,
+            due: Some(moment(now)),
+            source: Source::Unseen { abandoned: None },
+            transfers: Vec::new(),
+        }
+    }
+
+    /// Takes up again what was given up. Says whether anything was.
+    pub fn revive(&mut self, now: i64) -> bool {
+        let mut revived = false;
+        if let Source::Unseen { abandoned: abandoned @ Some(_) } = &mut self.source {
+            *abandoned = None;
+            revived = true;
+        }
+        for transfer in &mut self.transfers {
+            if transfer.abandoned.take().is_some() {
+                transfer.changed = now;
+                revived = true;
+            }
+        }
+        if revived {
+            self.since = now;
+            self.due = Some(moment(now));
+            self.generation += 1;
+        }
+        revived
+    }
+
+    /// Gives up what has not moved for too long, and sets when to look next. `answered` is whether every question of
+    /// this look was answered.
+    pub fn schedule(&mut self, now: i64, answered: bool, options: &Options) {
+        let source = match &mut self.source {
+            Source::Unseen { abandoned } => {
+                let quiet = since(self.since, now);
+                let patience = if answered { options.submitted_grace } else { options.silence };
+                if abandoned.is_none() && quiet >= patience {
+                    *abandoned = Some(quiet.as_secs());
+                }
+                next(*abandoned, quiet, options)
+            }
+            Source::Unsure => Some(options.pace(since(self.since, now))),
+            Source::Executed { is_final: false, .. } => Some(options.pace(since(self.since, now))),
+            Source::Executed { .. } | Source::Failed { .. } => None,
+        };
+        let transfers = self.transfers.iter_mut().map(|transfer| look(transfer, now, answered, options));
+        let soonest = transfers.flatten().chain(source).min();
+        self.due = soonest.map(|wait| moment(now).saturating_add(nanos(wait).max(1)));
+    }
+}
+
+impl Record {
+    /// The state of the whole (router-api §9.3).
+    pub fn state(&self) -> State {
+        match &self.source {
+            Source::Unseen { abandoned: None } | Source::Unsure => State::Submitted,
+            Source::Unseen { abandoned: Some(_) } => State::Abandoned,
+            Source::Failed { .. } => State::CompletedError,
+            Source::Executed { .. } => overall(&self.transfers),
+        }
+    }
+}
+
+/// Gives a transfer up if it has not moved for too long; says how long until the next look.
+fn look(transfer: &mut Transfer, now: i64, answered: bool, options: &Options) -> Option<Duration> {
+    let quiet = since(transfer.changed, now);
+    if transfer.verdict().state.is_final() {
+        let is_waiting = !transfer.is_settled() && quiet < options.settle;
+        return is_waiting.then(|| options.pace(quiet));
+    }
+    let patience = patience(transfer, options);
+    let patience = if answered { patience } else { patience.max(options.silence) };
+    if transfer.abandoned.is_none() && quiet >= patience {
+        transfer.abandoned = Some(quiet.as_secs());
+    }
+    let wait = next(transfer.abandoned, quiet, options)?;
+    Some(transfer.hops.iter().filter_map(|hop| claimable_in(hop, now)).fold(wait, Duration::min))
+}
+
+fn next(abandoned: Option<u64>, quiet: Duration, options: &Options) -> Option<Duration> {
+    let Some(after) = abandoned else { return Some(options.pace(quiet)) };
+    let is_watched = quiet.saturating_sub(Duration::from_secs(after)) < options.background;
+    is_watched.then_some(options.background_every)
+}
+
+/// How long a transfer may stand still.
+fn patience(transfer: &Transfer, options: &Options) -> Duration {
+    let longest = options.stall * Options::LONGEST_STALL;
+    let wait = |hop: &Hop| match hop {
+        Hop::Ibc(hop) if hop.packet.timeout_nanos > 0 => {
+            let until = Duration::from_nanos(hop.packet.timeout_nanos.saturating_sub(moment(transfer.changed)));
+            (until + Duration::from_mins(10)).min(longest)
+        }
+        Hop::Withdrawal(hop) => match hop.output.as_ref().and_then(|output| output.claimable_at) {
+            Some(at) => since(transfer.changed, at) + options.claim_margin,
+            None => Duration::from_secs(hop.finalization_seconds).saturating_add(options.claim_margin),
+        },
+        _ => Duration::ZERO,
+    };
+    transfer.hops.iter().map(wait).fold(options.stall, Duration::max)
+}
+
+fn claimable_in(hop: &Hop, now: i64) -> Option<Duration> {
+    let Hop::Withdrawal(hop) = hop else { return None };
+    let at = hop.output.as_ref().filter(|_| hop.claimed.is_none())?.claimable_at?;
+    (at > now).then(|| since(now, at))
+}
+
+/// Nanoseconds since 1970 as the index of due looks has them.
+pub(crate) fn moment(time: i64) -> u64 {
+    u64::try_from(time).unwrap_or(0)
+}
+
+fn since(then: i64, now: i64) -> Duration {
+    Duration::from_nanos(u64::try_from(i128::from(now) - i128::from(then)).unwrap_or(0))
+}
+
+fn nanos(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn overall(transfers: &[Transfer]) -> State {
+    let states: Vec<_> = transfers.iter().map(Transfer::state).collect();
+    let has = |wanted: &[State]| states.iter().any(|state| wanted.contains(state));
+    let in_error = has(&[State::PendingError, State::CompletedError]);
+    if has(&[State::Submitted, State::Pending, State::PendingError]) {
+        return if in_error { State::PendingError } else { State::Pending };
+    }
+    if in_error {
+        State::CompletedError
+    } else if has(&[State::Abandoned]) {
+        State::Abandoned
+    } else {
+        State::CompletedSuccess
+    }
+}

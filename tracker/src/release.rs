@@ -1,0 +1,154 @@
+//! Which tokens are where: the asset that a transfer ends with, in the words of its chain.
+//!
+//! Pure. A denomination is what the chains compute of it; where a hook wrapped the tokens on arrival, or a wrapper sent
+//! them, it is the wrapped token, in its own decimals, if the registry knows it.
+
+use chain::U256;
+use registry::{AssetRef, ChainRef, Leg, Oft, Origin, Registry};
+
+use crate::hop::{Hop, LayerZero, Packet};
+use crate::transfer::Place;
+
+/// Tokens on a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    pub(crate) chain: String,
+    pub(crate) denom: String,
+    /// Base units; none where nobody said.
+    pub(crate) amount: Option<String>,
+}
+
+/// The tokens that are at a place of these hops.
+pub(crate) fn tokens(registry: &Registry, hops: &[Hop], place: Place) -> Option<Tokens> {
+    match place {
+        Place::SenderOf(at) => sent(registry, hops.get(at)?),
+        Place::ReceiverOf(at) => received(registry, hops.get(at)?, true),
+        Place::Uncalled(at) => received(registry, hops.get(at)?, false),
+    }
+}
+
+fn sent(registry: &Registry, hop: &Hop) -> Option<Tokens> {
+    let plain = |chain: &str, denom: &str, amount: &str| Tokens {
+        chain: chain.to_owned(),
+        denom: denom.to_owned(),
+        amount: Some(amount.to_owned()),
+    };
+    Some(match hop {
+        Hop::Ibc(hop) => {
+            let packet = &hop.packet;
+            let tokens = plain(&packet.id.chain, &packet.sent_denom(), &packet.amount);
+            match contract_of(&packet.sender) {
+                Some(sender) => wrapped(registry, &tokens, &sender).unwrap_or(tokens),
+                None => tokens,
+            }
+        }
+        Hop::Deposit(hop) => plain(&hop.from, &hop.l1_denom, &hop.amount),
+        Hop::Withdrawal(hop) => plain(&hop.from, &hop.l2_denom, &hop.amount),
+        Hop::LayerZero(hop) => {
+            let chain = registry.chain(&hop.from)?;
+            let denom = leg(registry, chain, &hop.sender_oft)?;
+            plain(&hop.from, &denom, &hop.amount)
+        }
+    })
+}
+
+fn received(registry: &Registry, hop: &Hop, is_called: bool) -> Option<Tokens> {
+    let chain = hop.to()?.to_owned();
+    let plain = |denom: String, amount: &str| Tokens { chain: chain.clone(), denom, amount: Some(amount.to_owned()) };
+    Some(match hop {
+        Hop::Ibc(hop) => {
+            let tokens = plain(hop.packet.received_denom(), &hop.packet.amount);
+            match called(&hop.packet) {
+                Some(contract) => wrapped(registry, &tokens, contract).unwrap_or(tokens),
+                None => tokens,
+            }
+        }
+        Hop::Deposit(hop) => {
+            let tokens = plain(hop.l2_denom.clone(), &hop.amount);
+            match hop.wrapper.as_deref().filter(|_| is_called) {
+                Some(contract) => wrapped(registry, &tokens, contract).unwrap_or(tokens),
+                None => tokens,
+            }
+        }
+        Hop::Withdrawal(hop) => plain(hop.l1_denom.clone(), &hop.amount),
+        Hop::LayerZero(hop) => {
+            let (_, amount) = hop.received.as_ref()?;
+            plain(registry[receiving_leg(registry, hop)?.asset].denom.clone(), amount)
+        }
+    })
+}
+
+fn called(packet: &Packet) -> Option<&str> {
+    packet.hook.as_ref()?.contract.as_deref()
+}
+
+/// The same tokens in the wrapper `contract`, if the registry knows the token that it makes of them.
+fn wrapped(registry: &Registry, tokens: &Tokens, contract: &str) -> Option<Tokens> {
+    let chain = registry.chain(&tokens.chain)?;
+    let parent = registry.asset(chain, &tokens.denom)?;
+    let is_it = |asset: AssetRef| match &registry[asset].origin {
+        Origin::Wrapped { contract: known, parent: of } => {
+            *of == parent && known.eq_ignore_ascii_case(contract)
+        }
+        _ => false,
+    };
+    let (_, asset) = registry.assets().find(|(asset, _)| is_it(*asset))?;
+    let amount = tokens.amount.as_deref()?;
+    let amount = scaled(amount, registry[parent].decimals, asset.decimals)?;
+    Some(Tokens { chain: tokens.chain.clone(), denom: asset.denom.clone(), amount: Some(amount) })
+}
+
+fn scaled(amount: &str, from: u8, to: u8) -> Option<String> {
+    let amount = U256::from_str_radix(amount, 10).ok()?;
+    let power = U256::from(10u8).checked_pow(U256::from(from.abs_diff(to)))?;
+    let amount = if to >= from { amount.checked_mul(power)? } else { amount.checked_div(power)? };
+    Some(amount.to_string())
+}
+
+/// The contract that an account is, in hex: a bech32 account of 20 bytes.
+fn contract_of(account: &str) -> Option<String> {
+    let (_, bytes) = bech32::decode(account).ok()?;
+    (bytes.len() == 20).then(|| format!("0x{}", hex::encode(bytes)))
+}
+
+/// The wrapper of `chain` that a call's bytes name, in any spelling.
+pub(crate) fn wrapper_in(registry: &Registry, chain: ChainRef, call: &[u8]) -> Option<String> {
+    let call = call.to_ascii_lowercase();
+    let named = |contract: &str| {
+        let text = contract.to_ascii_lowercase();
+        call.windows(text.len().max(1)).any(|window| window == text.as_bytes())
+    };
+    registry.assets().filter(|(_, asset)| asset.chain == chain).find_map(|(_, asset)| match &asset.origin {
+        Origin::Wrapped { contract, .. } if named(contract) => Some(contract.clone()),
+        _ => None,
+    })
+}
+
+/// The token that an OFT contract of a chain moves.
+fn leg(registry: &Registry, chain: ChainRef, contract: &str) -> Option<String> {
+    let leg = group(registry, chain, contract)?.legs.iter().find(|leg| registry[leg.asset].chain == chain)?;
+    Some(registry[leg.asset].denom.clone())
+}
+
+fn receiving_leg<'a>(registry: &'a Registry, hop: &LayerZero) -> Option<&'a Leg> {
+    let (from, to) = (registry.chain(&hop.from)?, registry.chain(hop.to.as_deref()?)?);
+    group(registry, from, &hop.sender_oft)?.legs.iter().find(|leg| registry[leg.asset].chain == to)
+}
+
+/// The group of tokens that an OFT contract of a chain belongs to.
+pub(crate) fn group<'a>(registry: &'a Registry, chain: ChainRef, contract: &str) -> Option<&'a Oft> {
+    let is_it = |leg: &Leg| registry[leg.asset].chain == chain && same_contract(&leg.contract, contract);
+    registry.ofts().map(|(_, oft)| oft).find(|oft| oft.legs.iter().any(is_it))
+}
+
+/// The OFT contract of the receiving chain in the group of the sending one.
+pub(crate) fn receiving_oft(registry: &Registry, hop: &LayerZero) -> Option<String> {
+    receiving_leg(registry, hop).map(|leg| leg.contract.clone())
+}
+
+/// Addresses of contracts and modules are hex: case and leading zeros mean nothing.
+pub(crate) fn same_contract(a: &str, b: &str) -> bool {
+    let digits =
+        |text: &str| text.strip_prefix("0x").unwrap_or(text).trim_start_matches('0').to_ascii_lowercase();
+    digits(a) == digits(b)
+}

@@ -1,0 +1,328 @@
+//! What a piece of evidence makes of a hop, and how far a hop is.
+//!
+//! Pure and total: any observation may come at any time, twice, or never. Must hold: evidence is only added, never
+//! taken back (but for an output that the L1 deleted, and what a chain says later about it wins); a hop that has ended
+//! one way never ends another way; what comes late only completes the transactions. So observations lead to the same
+//! hop in whatever order they come.
+
+use crate::hop::{Ack, Claim, Deposit, Finalized, Hop, Ibc, LayerZero, Link, Output, Packet, PacketId, Seen, Withdrawal};
+
+/// Something that was found on a chain about a hop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Observation {
+    /// A packet was received; with the acknowledgement that was written in the same message, if any, and the packet
+    /// that the same message sent on, if any.
+    Received {
+        /// Which packet.
+        packet: PacketId,
+        /// Where.
+        at: Seen,
+        /// The answer.
+        ack: Option<Ack>,
+        /// What follows, as a hop of its own.
+        next: Option<Box<Hop>>,
+    },
+    /// An acknowledgement was written.
+    Written {
+        /// Of which packet.
+        packet: PacketId,
+        /// The answer.
+        ack: Ack,
+    },
+    /// The acknowledgement came back.
+    Acknowledged {
+        /// Of which packet.
+        packet: PacketId,
+        /// Where.
+        at: Seen,
+        /// The answer, where the sending chain's events tell.
+        ack: Option<Ack>,
+    },
+    /// A packet timed out on its sending chain; with the packet that the same message sent in its place, if any.
+    TimedOut {
+        /// Which packet.
+        packet: PacketId,
+        /// Where.
+        at: Seen,
+        /// The one in its place.
+        again: Option<Box<(Packet, Seen)>>,
+    },
+    /// The receiving chain is past the timeout and has not received the packet.
+    Expired {
+        /// Which packet.
+        packet: PacketId,
+    },
+    /// A deposit was finalized; with the withdrawal that the same message began, if any.
+    Finalized {
+        /// `l1_sequence`.
+        sequence: u64,
+        /// Where.
+        at: Seen,
+        /// How it went.
+        how: Finalized,
+        /// The withdrawal that gives the tokens back.
+        refund: Option<Box<Hop>>,
+    },
+    /// The output that covers a withdrawal when the L1 was at height `as_of`; none if there was none, or no more.
+    Output {
+        /// `l2_sequence`.
+        sequence: u64,
+        /// The L1's height.
+        as_of: u64,
+        /// The output.
+        output: Option<Output>,
+    },
+    /// A withdrawal was claimed.
+    Claimed {
+        /// `l2_sequence`.
+        sequence: u64,
+        /// Where, if a node still has it.
+        at: Option<Seen>,
+    },
+    /// LayerZero delivered a message.
+    Delivered {
+        /// Its guid.
+        guid: String,
+        /// Where.
+        at: Seen,
+        /// Base units of the receiving chain.
+        amount: String,
+    },
+    /// LayerZero could not deliver a message.
+    Alerted {
+        /// Its guid.
+        guid: String,
+        /// Where.
+        at: Seen,
+    },
+    /// The call that came with a message was made.
+    Composed {
+        /// Its guid.
+        guid: String,
+        /// Where.
+        at: Seen,
+    },
+    /// The receiving chain was looked through up to, and without, this block.
+    Scanned {
+        /// The message's guid.
+        guid: String,
+        /// The next block to look through.
+        next: u64,
+    },
+}
+
+/// How far a hop is. The order is that of life; the last two are ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Progress {
+    /// Nobody here knows where it goes.
+    Unknown,
+    /// Sent.
+    Sent,
+    /// There, and not known to be well.
+    Received,
+    /// It did what it was meant to.
+    Done,
+    /// It did not.
+    Failed,
+}
+
+impl Progress {
+    /// Whether nothing can change it.
+    pub fn is_end(self) -> bool {
+        matches!(self, Self::Done | Self::Failed)
+    }
+}
+
+/// The hop with what the observation adds to it. An observation about something else adds nothing.
+#[must_use]
+pub fn advance(hop: Hop, observation: &Observation) -> Hop {
+    match hop {
+        Hop::Ibc(hop) => Hop::Ibc(ibc(hop, observation)),
+        Hop::Deposit(hop) => Hop::Deposit(deposit(hop, observation)),
+        Hop::Withdrawal(hop) => Hop::Withdrawal(withdrawal(hop, observation)),
+        Hop::LayerZero(hop) => Hop::LayerZero(layer_zero(hop, observation)),
+    }
+}
+
+/// What follows the hop by this observation: the packet that was sent on, the withdrawal of a refused deposit. `hop` is
+/// the hop after [`advance`].
+pub fn following<'a>(hop: &Hop, observation: &'a Observation) -> Option<&'a Hop> {
+    match (hop, observation) {
+        (Hop::Ibc(hop), Observation::Received { packet, at, next, .. })
+            if hop.packet.id == *packet && hop.received.as_ref() == Some(at) =>
+        {
+            next.as_deref()
+        }
+        (Hop::Deposit(hop), Observation::Finalized { sequence, refund, .. })
+            if hop.l1_sequence == *sequence && hop.finalized.is_some() =>
+        {
+            refund.as_deref()
+        }
+        _ => None,
+    }
+}
+
+fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
+    match observation {
+        Observation::Received { packet, at, ack, .. } if of(&hop, packet) && hop.timed_out.is_none() => {
+            hop.received.get_or_insert_with(|| at.clone());
+            hop.expired = false;
+            learn(&mut hop, ack.as_ref());
+        }
+        Observation::Written { packet, ack } if of(&hop, packet) && hop.timed_out.is_none() => {
+            learn(&mut hop, Some(ack));
+        }
+        Observation::Acknowledged { packet, at, ack } if of(&hop, packet) && hop.timed_out.is_none() => {
+            hop.acknowledged.get_or_insert_with(|| at.clone());
+            hop.expired = false;
+            learn(&mut hop, ack.as_ref());
+        }
+        Observation::TimedOut { packet, at, again } if of(&hop, packet) && is_open(&hop) => match again {
+            Some(again) => {
+                let (packet, sent) = (**again).clone();
+                return sent_again(hop.link, packet, sent);
+            }
+            None => hop.timed_out = Some(at.clone()),
+        },
+        Observation::Expired { packet } if of(&hop, packet) && is_open(&hop) => hop.expired = true,
+        _ => {}
+    }
+    hop
+}
+
+/// A packet that nothing has been heard of since it was sent.
+pub(crate) fn sent_again(link: Link, packet: Packet, sent: Seen) -> Ibc {
+    Ibc {
+        packet,
+        link,
+        sent,
+        received: None,
+        acknowledged: None,
+        timed_out: None,
+        ack: None,
+        expired: false,
+    }
+}
+
+fn of(hop: &Ibc, packet: &PacketId) -> bool {
+    hop.packet.id == *packet
+}
+
+/// Neither there nor back.
+fn is_open(hop: &Ibc) -> bool {
+    hop.received.is_none() && hop.acknowledged.is_none() && hop.timed_out.is_none() && hop.ack.is_none()
+}
+
+/// The first answer holds; a later one of the same kind may bring the reason.
+fn learn(hop: &mut Ibc, ack: Option<&Ack>) {
+    match (&mut hop.ack, ack) {
+        (None, Some(ack)) => hop.ack = Some(ack.clone()),
+        (Some(Ack::Error { reason: known @ None, .. }), Some(Ack::Error { reason: Some(new), .. })) => {
+            *known = Some(new.clone());
+        }
+        _ => {}
+    }
+}
+
+fn deposit(mut hop: Deposit, observation: &Observation) -> Deposit {
+    if let Observation::Finalized { sequence, at, how, .. } = observation
+        && *sequence == hop.l1_sequence
+    {
+        hop.finalized.get_or_insert_with(|| (at.clone(), how.clone()));
+    }
+    hop
+}
+
+fn withdrawal(mut hop: Withdrawal, observation: &Observation) -> Withdrawal {
+    match observation {
+        // What the L1 said at a greater height is what holds.
+        Observation::Output { sequence, as_of, output }
+            if *sequence == hop.l2_sequence && *as_of > hop.output_as_of && hop.claimed.is_none() =>
+        {
+            hop.output_as_of = *as_of;
+            hop.output.clone_from(output);
+        }
+        Observation::Claimed { sequence, at } if *sequence == hop.l2_sequence => {
+            let claim = hop.claimed.get_or_insert(Claim { tx: None });
+            if claim.tx.is_none() {
+                claim.tx.clone_from(at);
+            }
+        }
+        _ => {}
+    }
+    hop
+}
+
+fn layer_zero(mut hop: LayerZero, observation: &Observation) -> LayerZero {
+    match observation {
+        Observation::Delivered { guid, at, amount } if *guid == hop.guid => {
+            hop.received.get_or_insert_with(|| (at.clone(), amount.clone()));
+        }
+        Observation::Alerted { guid, at } if *guid == hop.guid => {
+            // Tried more than once, the first time is the one that is kept.
+            if hop.alert.as_ref().is_none_or(|known| at.height < known.height) {
+                hop.alert = Some(at.clone());
+            }
+        }
+        Observation::Composed { guid, at } if *guid == hop.guid => {
+            hop.composed.get_or_insert_with(|| at.clone());
+        }
+        Observation::Scanned { guid, next } if *guid == hop.guid => {
+            hop.scanned = hop.scanned.max(Some(*next));
+        }
+        _ => {}
+    }
+    hop
+}
+
+/// How far a hop is by itself.
+pub fn progress(hop: &Hop) -> Progress {
+    match hop {
+        Hop::Ibc(hop) => match (&hop.ack, &hop.timed_out) {
+            (Some(Ack::Error { .. }), _) | (None, Some(_)) => Progress::Failed,
+            (Some(Ack::Good), _) => Progress::Done,
+            (None, None) if hop.received.is_some() || hop.acknowledged.is_some() => Progress::Received,
+            (None, None) if hop.packet.to.is_none() => Progress::Unknown,
+            (None, None) => Progress::Sent,
+        },
+        Hop::Deposit(hop) => match &hop.finalized {
+            Some((_, Finalized::Good)) => Progress::Done,
+            Some(_) => Progress::Failed,
+            None if hop.to.is_none() => Progress::Unknown,
+            None => Progress::Sent,
+        },
+        Hop::Withdrawal(hop) => match (&hop.claimed, &hop.to) {
+            (Some(_), _) => Progress::Done,
+            (None, None) => Progress::Unknown,
+            (None, Some(_)) => Progress::Sent,
+        },
+        Hop::LayerZero(hop) => match (&hop.received, &hop.to) {
+            (Some(_), _) if hop.composes && hop.composed.is_none() => Progress::Received,
+            (Some(_), _) => Progress::Done,
+            (None, None) => Progress::Unknown,
+            (None, Some(_)) => Progress::Sent,
+        },
+    }
+}
+
+/// Whether a failed hop has given the tokens back on its sending chain.
+pub fn is_refunded(hop: &Hop) -> bool {
+    match hop {
+        Hop::Ibc(hop) => {
+            hop.timed_out.is_some() || (matches!(hop.ack, Some(Ack::Error { .. })) && hop.acknowledged.is_some())
+        }
+        Hop::Deposit(_) | Hop::Withdrawal(_) | Hop::LayerZero(_) => false,
+    }
+}
+
+/// Whether there is nothing left to learn of the hop.
+pub fn is_settled(hop: &Hop) -> bool {
+    match hop {
+        Hop::Ibc(hop) => {
+            hop.timed_out.is_some() || (hop.acknowledged.is_some() && hop.received.is_some() && hop.ack.is_some())
+        }
+        Hop::Deposit(hop) => hop.finalized.is_some(),
+        Hop::Withdrawal(hop) => hop.claimed.is_some(),
+        Hop::LayerZero(hop) => progress(&Hop::LayerZero(hop.clone())).is_end(),
+    }
+}

@@ -1,0 +1,395 @@
+//! The answer to `GET /v2/tx/status` (router-api §9.2), made ready before anyone asks.
+//!
+//! Pure. Must hold: members and their order are those of the worked answers, nulls are written, and what the first
+//! transfer says the top level repeats: one client reads one, one the other. Beyond them a withdrawal tells in a member
+//! `withdrawal` where it is, which no state does; clients pass over members that they do not know.
+
+use chain::Timestamp;
+use registry::Registry;
+use serde::Serialize;
+
+use crate::hop::{Ack, Hop, Ibc, LayerZero, Phase, Seen, Withdrawal};
+use crate::record::{Record, Source};
+use crate::release::tokens;
+use crate::state::Progress;
+use crate::transfer::{State, Transfer};
+
+#[derive(Serialize)]
+struct Answer {
+    transfers: Vec<Status>,
+    #[serde(flatten)]
+    top: Status,
+    status: &'static str,
+}
+
+#[derive(Serialize, Clone)]
+struct Status {
+    state: &'static str,
+    transfer_sequence: Vec<Event>,
+    next_blocking_transfer: Option<Blocking>,
+    transfer_asset_release: Option<Release>,
+    error: Option<Fault>,
+}
+
+#[derive(Serialize, Clone)]
+struct Blocking {
+    transfer_sequence_index: usize,
+}
+
+#[derive(Serialize, Clone)]
+struct Release {
+    chain_id: String,
+    denom: String,
+    amount: Option<String>,
+    released: bool,
+}
+
+#[derive(Serialize, Clone)]
+struct Fault {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    message: String,
+    details: Option<Details>,
+}
+
+#[derive(Serialize, Clone)]
+struct Details {
+    code: u64,
+    message: String,
+}
+
+#[derive(Serialize, Clone)]
+#[serde(rename_all = "snake_case")]
+enum Event {
+    IbcTransfer(IbcEvent),
+    OpInitTransfer(BridgeEvent<Way>),
+    LayerZeroTransfer(BridgeEvent<Message>),
+}
+
+#[derive(Serialize, Clone)]
+struct IbcEvent {
+    from_chain_id: String,
+    to_chain_id: String,
+    state: &'static str,
+    packet_txs: PacketTxs,
+    src_chain_id: String,
+    dst_chain_id: String,
+}
+
+#[derive(Serialize, Clone)]
+struct PacketTxs {
+    send_tx: Option<Tx>,
+    receive_tx: Option<Tx>,
+    acknowledge_tx: Option<Tx>,
+    timeout_tx: Option<Tx>,
+    error: Option<Fault>,
+}
+
+#[derive(Serialize, Clone)]
+struct BridgeEvent<T> {
+    from_chain_id: String,
+    to_chain_id: String,
+    state: &'static str,
+    txs: T,
+    src_chain_id: String,
+    dst_chain_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withdrawal: Option<WithdrawalAt>,
+}
+
+#[derive(Serialize, Clone)]
+struct Way {
+    send_tx: Option<Tx>,
+    receive_tx: Option<Tx>,
+}
+
+#[derive(Serialize, Clone)]
+struct Message {
+    send_tx: Option<Tx>,
+    receive_tx: Option<Tx>,
+    compose_tx: Option<Tx>,
+    error_tx: Option<Tx>,
+}
+
+#[derive(Serialize, Clone)]
+struct WithdrawalAt {
+    l2_sequence: String,
+    phase: &'static str,
+    output_index: Option<String>,
+    output_tx: Option<Tx>,
+    claimable_at: Option<String>,
+}
+
+#[derive(Serialize, Clone)]
+struct Tx {
+    chain_id: String,
+    tx_hash: String,
+    explorer_link: String,
+    on_chain_at: Option<String>,
+}
+
+/// The answer about a registered transaction as of `now`, in nanoseconds since 1970.
+pub fn json(record: &Record, registry: &Registry, now: i64) -> Result<Vec<u8>, serde_json::Error> {
+    let writer = Writer { registry, now };
+    let transfers = match &record.source {
+        Source::Executed { .. } => record.transfers.iter().map(|transfer| writer.transfer(transfer)).collect(),
+        Source::Unseen { abandoned: Some(seconds) } => vec![bare(
+            State::Abandoned,
+            Some(fault("STATUS_ERROR_INDEXING", format!("transaction not seen for {seconds} seconds"), None)),
+        )],
+        Source::Unseen { abandoned: None } | Source::Unsure => vec![bare(State::Submitted, None)],
+        Source::Failed { code, message } => vec![bare(State::CompletedError, Some(execution(*code, message)))],
+    };
+    let state = record.state();
+    let top = top(state, &transfers);
+    serde_json::to_vec(&Answer { transfers, top, status: legacy(state) })
+}
+
+/// The address of a page that shows a transaction; empty if the registry knows none.
+pub fn explorer_link(registry: &Registry, chain: &str, hash: &str) -> String {
+    let page = registry.chain(chain).and_then(|chain| registry[chain].explorer_tx.as_deref());
+    page.map_or_else(String::new, |page| page.replace("${txHash}", hash))
+}
+
+/// The top level: the one transfer, or what several make together (router-api §9.3).
+fn top(state: State, transfers: &[Status]) -> Status {
+    if let [only] = transfers {
+        return only.clone();
+    }
+    let mut sequence = Vec::new();
+    let mut blocking = None;
+    for transfer in transfers {
+        if let (None, Some(of)) = (&blocking, &transfer.next_blocking_transfer) {
+            let transfer_sequence_index = sequence.len() + of.transfer_sequence_index;
+            blocking = Some(Blocking { transfer_sequence_index });
+        }
+        sequence.extend(transfer.transfer_sequence.iter().cloned());
+    }
+    Status {
+        state: name(state),
+        transfer_sequence: sequence,
+        next_blocking_transfer: blocking.filter(|_| !state.is_final()),
+        transfer_asset_release: transfers.last().and_then(|last| last.transfer_asset_release.clone()),
+        error: transfers.iter().find_map(|transfer| transfer.error.clone()),
+    }
+}
+
+fn bare(state: State, error: Option<Fault>) -> Status {
+    Status {
+        state: name(state),
+        transfer_sequence: Vec::new(),
+        next_blocking_transfer: None,
+        transfer_asset_release: None,
+        error,
+    }
+}
+
+fn fault(kind: &'static str, message: String, details: Option<Details>) -> Fault {
+    Fault { kind, message, details }
+}
+
+/// An error of the SDK reads from the inside out and ends with the registered words of its code.
+fn execution(code: Option<u64>, message: &str) -> Fault {
+    let registered = message.rsplit(": ").next().unwrap_or(message).to_owned();
+    let details = code.map(|code| Details { code, message: registered });
+    fault("STATUS_ERROR_TRANSACTION_EXECUTION", message.to_owned(), details)
+}
+
+fn name(state: State) -> &'static str {
+    match state {
+        State::Submitted => "STATE_SUBMITTED",
+        State::Pending => "STATE_PENDING",
+        State::PendingError => "STATE_PENDING_ERROR",
+        State::CompletedSuccess => "STATE_COMPLETED_SUCCESS",
+        State::CompletedError => "STATE_COMPLETED_ERROR",
+        State::Abandoned => "STATE_ABANDONED",
+    }
+}
+
+/// The older word for it, which one client waits for.
+fn legacy(state: State) -> &'static str {
+    match state {
+        State::Submitted => "STATE_SUBMITTED",
+        State::Pending | State::PendingError => "STATE_PENDING",
+        State::CompletedSuccess => "STATE_COMPLETED",
+        State::CompletedError => "STATE_FAILED",
+        State::Abandoned => "STATE_ABANDONED",
+    }
+}
+
+struct Writer<'a> {
+    registry: &'a Registry,
+    now: i64,
+}
+
+impl Writer<'_> {
+    fn transfer(&self, transfer: &Transfer) -> Status {
+        let verdict = transfer.verdict();
+        let state = transfer.state();
+        let error = match state {
+            State::CompletedError => {
+                let message = verdict.reason.unwrap_or_else(|| "transfer failed".to_owned());
+                Some(fault("STATUS_ERROR_TRANSFER", message, None))
+            }
+            State::Abandoned => {
+                let message = format!("no progress for {} seconds", transfer.abandoned.unwrap_or_default());
+                Some(fault("STATUS_ERROR_INDEXING", message, None))
+            }
+            _ => None,
+        };
+        let release = verdict.release.and_then(|(place, released)| {
+            let at = tokens(self.registry, &transfer.hops, place)?;
+            Some(Release { chain_id: at.chain, denom: at.denom, amount: at.amount, released })
+        });
+        Status {
+            state: name(state),
+            transfer_sequence: (0..transfer.hops.len()).map(|at| self.event(transfer, at)).collect(),
+            next_blocking_transfer: verdict
+                .blocking
+                .map(|transfer_sequence_index| Blocking { transfer_sequence_index }),
+            transfer_asset_release: release,
+            error,
+        }
+    }
+
+    fn event(&self, transfer: &Transfer, at: usize) -> Event {
+        let progress = transfer.progress(at);
+        let (from, to) = (transfer.hops[at].from().to_owned(), transfer.hops[at].to().unwrap_or_default().to_owned());
+        match &transfer.hops[at] {
+            Hop::Ibc(hop) => Event::IbcTransfer(IbcEvent {
+                from_chain_id: from.clone(),
+                to_chain_id: to.clone(),
+                state: match progress {
+                    Progress::Unknown => "TRANSFER_UNKNOWN",
+                    Progress::Sent => "TRANSFER_PENDING",
+                    Progress::Received => "TRANSFER_RECEIVED",
+                    Progress::Done => "TRANSFER_SUCCESS",
+                    Progress::Failed => "TRANSFER_FAILURE",
+                },
+                packet_txs: self.packet_txs(hop),
+                src_chain_id: from,
+                dst_chain_id: to,
+            }),
+            Hop::Deposit(hop) => {
+                let txs = Way {
+                    send_tx: Some(self.tx(&hop.sent)),
+                    receive_tx: hop.finalized.as_ref().map(|(at, _)| self.tx(at)),
+                };
+                Event::OpInitTransfer(bridge_event(from, to, op_state(progress), txs, None))
+            }
+            Hop::Withdrawal(hop) => {
+                let claim = hop.claimed.as_ref().and_then(|claim| claim.tx.as_ref());
+                let txs = Way { send_tx: Some(self.tx(&hop.sent)), receive_tx: claim.map(|at| self.tx(at)) };
+                let at = Some(self.withdrawal(hop));
+                Event::OpInitTransfer(bridge_event(from, to, op_state(progress), txs, at))
+            }
+            Hop::LayerZero(hop) => {
+                let state = lz_state(hop, progress, transfer.abandoned.is_some());
+                Event::LayerZeroTransfer(bridge_event(from, to, state, self.message(hop), None))
+            }
+        }
+    }
+
+    fn packet_txs(&self, hop: &Ibc) -> PacketTxs {
+        let tx = |at: &Option<Seen>| at.as_ref().map(|at| self.tx(at));
+        let error = match (&hop.ack, &hop.timed_out) {
+            (Some(Ack::Error { message, reason }), _) => {
+                Some(ack_error(message, reason.as_deref(), hop.acknowledged.is_some()))
+            }
+            (_, Some(_)) => Some(fault("PACKET_ERROR_TIMEOUT", "packet timed out".to_owned(), None)),
+            _ => None,
+        };
+        PacketTxs {
+            send_tx: Some(self.tx(&hop.sent)),
+            receive_tx: tx(&hop.received),
+            acknowledge_tx: tx(&hop.acknowledged),
+            timeout_tx: tx(&hop.timed_out),
+            error,
+        }
+    }
+
+    fn message(&self, hop: &LayerZero) -> Message {
+        let tx = |at: &Option<Seen>| at.as_ref().map(|at| self.tx(at));
+        Message {
+            send_tx: Some(self.tx(&hop.sent)),
+            receive_tx: hop.received.as_ref().map(|(at, _)| self.tx(at)),
+            compose_tx: tx(&hop.composed),
+            error_tx: tx(&hop.alert),
+        }
+    }
+
+    fn withdrawal(&self, hop: &Withdrawal) -> WithdrawalAt {
+        WithdrawalAt {
+            l2_sequence: hop.l2_sequence.to_string(),
+            phase: match hop.phase(self.now) {
+                Phase::Initiated => "INITIATED",
+                Phase::Proposed => "PROPOSED",
+                Phase::Provable => "PROVABLE",
+                Phase::Claimed => "CLAIMED",
+            },
+            output_index: hop.output.as_ref().map(|output| output.index.to_string()),
+            output_tx: hop.output.as_ref().map(|output| self.tx(&output.tx)),
+            claimable_at: hop.output.as_ref().and_then(|output| output.claimable_at).map(seconds),
+        }
+    }
+
+    fn tx(&self, at: &Seen) -> Tx {
+        Tx {
+            chain_id: at.chain.clone(),
+            tx_hash: at.hash.clone(),
+            explorer_link: explorer_link(self.registry, &at.chain, &at.hash),
+            on_chain_at: at.time.map(seconds),
+        }
+    }
+}
+
+fn seconds(nanos: i64) -> String {
+    Timestamp::from_unix_nanos(nanos).seconds()
+}
+
+fn bridge_event<T>(
+    from: String,
+    to: String,
+    state: &'static str,
+    txs: T,
+    withdrawal: Option<WithdrawalAt>,
+) -> BridgeEvent<T> {
+    BridgeEvent {
+        from_chain_id: from.clone(),
+        to_chain_id: to.clone(),
+        state,
+        txs,
+        src_chain_id: from,
+        dst_chain_id: to,
+        withdrawal,
+    }
+}
+
+/// The bridge has no state for a failure: a deposit that failed was received all the same.
+fn op_state(progress: Progress) -> &'static str {
+    match progress {
+        Progress::Unknown => "OPINIT_TRANSFER_UNKNOWN",
+        Progress::Sent => "OPINIT_TRANSFER_SENT",
+        Progress::Received | Progress::Done | Progress::Failed => "OPINIT_TRANSFER_RECEIVED",
+    }
+}
+
+/// A message that could not be delivered can be tried again by anyone, so it has failed only when it was given up.
+fn lz_state(hop: &LayerZero, progress: Progress, is_abandoned: bool) -> &'static str {
+    match progress {
+        Progress::Received => "LAYER_ZERO_TRANSFER_WAITING_FOR_COMPOSE",
+        Progress::Done => "LAYER_ZERO_TRANSFER_RECEIVED",
+        _ if hop.alert.is_some() && is_abandoned => "LAYER_ZERO_TRANSFER_FAILED",
+        Progress::Unknown => "LAYER_ZERO_TRANSFER_UNKNOWN",
+        Progress::Sent | Progress::Failed => "LAYER_ZERO_TRANSFER_SENT",
+    }
+}
+
+/// The details come with the reason, or when the sending chain has acted on the answer.
+fn ack_error(message: &str, reason: Option<&str>, is_back: bool) -> Fault {
+    let code = message.strip_prefix("ABCI code: ").and_then(|rest| rest.split(':').next());
+    let code = code.and_then(|code| code.trim().parse().ok());
+    let told = reason.or(is_back.then_some(message));
+    let details = code.zip(told).map(|(code, told)| Details { code, message: told.to_owned() });
+    fault("PACKET_ERROR_ACKNOWLEDGEMENT", message.to_owned(), details)
+}

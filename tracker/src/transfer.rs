@@ -1,0 +1,212 @@
+//! One transfer: hops, one behind the other, and what they mean together.
+//!
+//! Pure. Must hold: once a transfer is a success or a failure it stays that, whatever is observed later; a transfer is
+//! in error only when it cannot succeed any more, since wallets take "in error" for the end of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::hop::{Finalized, Hop, Link};
+use crate::state::{Observation, Progress, advance, following, is_refunded, is_settled, progress};
+
+/// The states of the wire (router-api §9.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Accepted, not seen on chain.
+    Submitted,
+    /// Seen, steps outstanding.
+    Pending,
+    /// It will fail; the tokens are on their way back.
+    PendingError,
+    /// The tokens are where they were meant to be.
+    CompletedSuccess,
+    /// It failed; the tokens are wherever the release says.
+    CompletedError,
+    /// Nothing happened for so long that nobody looks as often any more.
+    Abandoned,
+}
+
+impl State {
+    /// Whether it never changes.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::CompletedSuccess | Self::CompletedError)
+    }
+}
+
+/// Where tokens are, or will be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// With the sender of this hop.
+    SenderOf(usize),
+    /// With the receiver of this hop.
+    ReceiverOf(usize),
+    /// With the receiver of this hop, whose call was not made.
+    Uncalled(usize),
+}
+
+/// What the hops of a transfer mean together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// [`State::Pending`], [`State::PendingError`] or an end.
+    pub state: State,
+    /// The hop that is waited for.
+    pub blocking: Option<usize>,
+    /// Where the tokens are, and whether they are there yet.
+    pub release: Option<(Place, bool)>,
+    /// Why it failed, where no hop says so itself.
+    pub reason: Option<String>,
+}
+
+/// Hops, one behind the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// None for a transaction that stayed on its chain.
+    pub hops: Vec<Hop>,
+    /// When something was last learnt; nanoseconds since 1970.
+    pub changed: i64,
+    /// Seconds after which it was given up, if it was.
+    #[serde(default)]
+    pub abandoned: Option<u64>,
+}
+
+impl Transfer {
+    /// Begins with one hop, or none.
+    pub fn new(first: Option<Hop>, now: i64) -> Self {
+        Self { hops: first.into_iter().collect(), changed: now, abandoned: None }
+    }
+
+    /// Adds what was observed about one of the hops. Says whether anything is new; whatever is new ends a giving up.
+    pub fn observe(&mut self, at: usize, observation: &Observation, now: i64) -> bool {
+        let Some(hop) = self.hops.get(at) else { return false };
+        let after = advance(hop.clone(), observation);
+        let is_over = self.verdict().state.is_final();
+        let next = following(&after, observation).filter(|next| {
+            // What the ending does not depend on may still be shown.
+            self.hops.len() == at + 1 && (!is_over || next.link() == Link::Forward)
+        });
+        if after == *hop && next.is_none() {
+            return false;
+        }
+        let learnt = !is_only_scanned(hop, &after) || next.is_some();
+        self.hops[at] = after;
+        self.hops.extend(next.cloned());
+        if learnt {
+            self.changed = now;
+            self.abandoned = None;
+        }
+        learnt
+    }
+
+    /// How far a hop is, seen together with the others.
+    pub fn progress(&self, at: usize) -> Progress {
+        let own = progress(&self.hops[at]);
+        if own.is_end() {
+            return own;
+        }
+        // A packet that was sent on is answered with what became of it: good here is good there, and the other way
+        // round, since what has arrived at the end does not come back.
+        let forwards = |hop: &Hop| hop.link() == Link::Forward;
+        let later = self.hops.iter().skip(at + 1).take_while(|hop| forwards(hop));
+        let mut earlier = (0..at).rev().take_while(|&i| forwards(&self.hops[i + 1]));
+        let end_is_good = later.last().is_some_and(|hop| progress(hop) == Progress::Done);
+        let begin_is_good = earlier.any(|i| progress(&self.hops[i]) == Progress::Done);
+        if end_is_good || begin_is_good { Progress::Done } else { own }
+    }
+
+    /// What the hops mean together.
+    pub fn verdict(&self) -> Verdict {
+        let Some(last) = self.hops.len().checked_sub(1) else {
+            return Verdict { state: State::CompletedSuccess, blocking: None, release: None, reason: None };
+        };
+        if self.progress(last) == Progress::Done {
+            let refund = self.hops[last].link() == Link::Refund;
+            let state = if refund { State::CompletedError } else { State::CompletedSuccess };
+            let reason = refund.then(|| self.failed().and_then(|at| reason(&self.hops[at]))).flatten();
+            let release = Some((Place::ReceiverOf(last), true));
+            return Verdict { state, blocking: None, release, reason };
+        }
+        let Some(at) = self.failed() else {
+            return Verdict { state: State::Pending, blocking: self.blocking(), release: None, reason: None };
+        };
+        let (place, is_there) = match &self.hops[at] {
+            Hop::Deposit(hop) if matches!(&hop.finalized, Some((_, Finalized::HookFailed(_)))) => {
+                (Place::Uncalled(at), true)
+            }
+            _ => {
+                let root = self.root(at);
+                (Place::SenderOf(root), is_refunded(&self.hops[root]))
+            }
+        };
+        let state = if is_there { State::CompletedError } else { State::PendingError };
+        let blocking = if is_there { None } else { self.blocking() };
+        Verdict { state, blocking, release: Some((place, is_there)), reason: reason(&self.hops[at]) }
+    }
+
+    /// The state with the giving up.
+    pub fn state(&self) -> State {
+        match self.verdict().state {
+            state if state.is_final() => state,
+            _ if self.abandoned.is_some() => State::Abandoned,
+            state => state,
+        }
+    }
+
+    /// Whether nothing is left to learn.
+    pub fn is_settled(&self) -> bool {
+        self.verdict().state.is_final() && self.hops.iter().all(is_settled)
+    }
+
+    /// The first hop that failed or can only fail.
+    fn failed(&self) -> Option<usize> {
+        (0..self.hops.len()).find(|&at| progress(&self.hops[at]) == Progress::Failed || self.is_lost(at))
+    }
+
+    /// Whether a packet can only time out, and nobody will send it again.
+    fn is_lost(&self, at: usize) -> bool {
+        let Hop::Ibc(hop) = &self.hops[at] else { return false };
+        let sent_once = match at.checked_sub(1).map(|before| &self.hops[before]) {
+            Some(Hop::Ibc(before)) if hop.link == Link::Forward => {
+                before.packet.forward.as_ref().is_some_and(|forward| forward.retries == Some(0))
+            }
+            _ => true,
+        };
+        hop.expired && sent_once
+    }
+
+    /// The hop whose sender gets the tokens back when the hop `at` fails.
+    fn root(&self, at: usize) -> usize {
+        (0..=at).rev().find(|&i| self.hops[i].link() != Link::Forward).unwrap_or(0)
+    }
+
+    /// The first hop that is not over; if all are, the first that failed.
+    fn blocking(&self) -> Option<usize> {
+        let all = 0..self.hops.len();
+        all.clone()
+            .find(|&at| !self.progress(at).is_end())
+            .or_else(|| all.clone().find(|&at| self.progress(at) == Progress::Failed))
+    }
+}
+
+/// How far a chain was looked through is kept and is no news.
+fn is_only_scanned(before: &Hop, after: &Hop) -> bool {
+    let unscanned = |hop: &Hop| match hop.clone() {
+        Hop::LayerZero(mut hop) => {
+            hop.scanned = None;
+            Hop::LayerZero(hop)
+        }
+        // That the L1 said the same at a greater height.
+        Hop::Withdrawal(mut hop) => {
+            hop.output_as_of = 0;
+            Hop::Withdrawal(hop)
+        }
+        other => other,
+    };
+    unscanned(before) == unscanned(after)
+}
+
+fn reason(hop: &Hop) -> Option<String> {
+    let Hop::Deposit(hop) = hop else { return None };
+    match &hop.finalized {
+        Some((_, Finalized::HookFailed(reason) | Finalized::DepositFailed(reason))) => Some(reason.clone()),
+        _ => None,
+    }
+}
