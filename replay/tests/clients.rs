@@ -137,7 +137,7 @@ async fn the_two_hashes_of_an_evm_transaction_are_told_from_each_other() {
     assert_eq!(evm.eth_hashes([1; 32]).await.unwrap(), None);
     assert_eq!(
         (evm.finalized().await.unwrap(), evm.chain_id().await.unwrap()),
-        (Some(820), 0x270d_12ad_0846e)
+        (Some(820), 0x0002_70d1_2ad0_846e)
     );
     assert!(evm.receipt(eth).await.unwrap().is_some());
     assert_eq!(evm.receipt([1; 32]).await.unwrap(), None);

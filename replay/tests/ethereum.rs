@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use node::{Evm, Kind, Limits};
+use replay::answers::{Service, View, answer};
+use replay::tally::Tally;
 use replay::{Addresses, Error, Options, Recording, ReplayNode};
 use serde_json::{Value, json};
 
@@ -56,7 +58,7 @@ fn recording() -> (tempfile::TempDir, Recording) {
             "error": { "code": 3, "message": "execution reverted", "data": "0x08c379a0" } }),
     ];
     let dir = tempfile::tempdir().unwrap();
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = lines.map(|line| line.to_string()).join("\n") + "\n";
     let state = zstd::encode_all(text.as_bytes(), 3).unwrap();
     fs::write(dir.path().join("state.ndjson.zst"), state).unwrap();
     summary(dir.path(), 0);
@@ -118,6 +120,34 @@ async fn logs_come_out_of_the_receipts_in_the_order_of_the_chain_and_once() {
     assert_eq!(node.missing().count, 0);
     assert!(evm.logs(r#"{"toBlock":"safe"}"#).await.is_err());
     assert_eq!(node.missing().count, 1);
+}
+
+#[test]
+fn logs_of_the_recorded_pair_are_those_that_its_nodes_gave() {
+    for name in ["a", "b"] {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/evm-oft").join(name);
+        let recording = Recording::open(&dir).unwrap();
+        let tally = Tally::default();
+        let view =
+            View { recording: &recording, shown: 0, null_receipts: false, no_results: false, tally: &tally };
+        let text = zstd::decode_all(fs::File::open(dir.join("state.ndjson.zst")).unwrap()).unwrap();
+        let lines = String::from_utf8(text).unwrap();
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let (mut found, mut empty) = (0, 0);
+        for line in lines.filter(|line| line["method"] == "eth_getLogs") {
+            // The same question in other words: the recorded line is not looked up.
+            let mut params = line["params"].clone();
+            params[0]["address"] = json!([params[0]["address"]]);
+            params[0]["fromBlock"] = json!("earliest");
+            let call = json!({ "id": 1, "method": "eth_getLogs", "params": params }).to_string();
+            let request = http::Request::post("/").body(bytes::Bytes::from(call)).unwrap();
+            let said: Value = serde_json::from_slice(&answer(Service::JsonRpc, view, &request).body).unwrap();
+            assert_eq!(said["result"], line["result"], "{name}: {params}");
+            if said["result"] == json!([]) { empty += 1 } else { found += 1 }
+        }
+        assert!(found > 5 && empty > 0, "{name}: {found} found, {empty} empty");
+        assert_eq!(tally.missing().count, 0);
+    }
 }
 
 #[test]

@@ -89,6 +89,21 @@ async fn the_three_services_answer_on_their_own_sockets_and_count_what_they_are_
 }
 
 #[tokio::test]
+async fn the_executor_of_a_bridge_answers_in_json_and_fails_in_text() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/l1-l2/l2");
+    let recording = Arc::new(Recording::open(&dir).unwrap());
+    let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await.unwrap();
+    let url = node.executor_url().unwrap();
+    let seen = get(&url, "/withdrawal/8").await.to_ascii_lowercase();
+    assert!(seen.contains("content-type: application/json\r\n"), "{seen}");
+    let unseen = get(&url, "/withdrawal/999").await;
+    assert_eq!((status(&unseen), body(&unseen)), ("500", "failed to query withdrawal"));
+    assert!(unseen.to_ascii_lowercase().contains("content-type: text/plain"), "{unseen}");
+    assert_eq!((node.asked(Call::Executor), node.missing().count), (2, 0));
+    assert_eq!(start(Options::default()).await.executor_url(), None);
+}
+
+#[tokio::test]
 async fn a_stopped_node_no_longer_listens() {
     let node = start(Options::default()).await;
     let urls = [node.comet_url(), node.rest_url(), node.json_rpc_url()];

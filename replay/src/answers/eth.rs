@@ -56,6 +56,7 @@ fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
         "debug_traceTransaction" => (Call::TraceTransaction, trace_transaction(view, &params)),
         "eth_call" => (Call::EthCall, eth_call(view, &params)),
         "eth_getLogs" => (Call::EthLogs, logs::logs(view, &params)),
+        "eth_getTransactionByHash" => (Call::EthOther, transaction(view, call.params, &params)),
         "cosmos_cosmosTxHashByTxHash" | "cosmos_txHashByCosmosTxHash" => {
             (Call::EthOther, other_hash(view, method, call.params, &params))
         }
@@ -152,6 +153,15 @@ fn trace_of(view: View<'_>, height: u64) -> Result<Trace, Reply> {
         (Some(trace), _) => Ok(trace.clone()),
         (None, Some(b"[]")) => Ok(Trace::Result(Bytes::from_static(b"[]"))),
         _ => Err(missing(view, &format!("the trace of height {height}"))),
+    }
+}
+
+/// The recorded transaction, unless it is held back.
+fn transaction(view: View<'_>, raw: Option<&RawValue>, params: &[&RawValue]) -> Result<Reply, Reply> {
+    let hash = text(params, 0, "transaction hash")?.to_ascii_lowercase();
+    match view.recording.place_of_receipt(&hash) {
+        Some((height, _)) if height > view.shown || view.null_receipts => Ok(Reply::null()),
+        _ => recorded(view, "eth_getTransactionByHash", raw),
     }
 }
 

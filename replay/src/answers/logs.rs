@@ -58,8 +58,10 @@ struct Log<'a> {
     topics: Vec<&'a str>,
     block_number: &'a str,
     block_hash: &'a str,
-    transaction_index: &'a str,
-    log_index: &'a str,
+    #[serde(rename = "transactionIndex")]
+    tx: &'a str,
+    #[serde(rename = "logIndex")]
+    index: &'a str,
 }
 
 impl Filter {
@@ -89,8 +91,7 @@ pub(super) fn logs(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply>
                 .map_err(|e| missing(view, &format!("a well-formed log of {raw}: {e}")))?;
             let number = |text| number(view, text);
             // minievm counts the logs of each transaction anew.
-            let place =
-                (number(read.block_number)?, number(read.transaction_index)?, number(read.log_index)?);
+            let place = (number(read.block_number)?, number(read.tx)?, number(read.index)?);
             // A receipt may be recorded under more than one hash.
             if (from..=to).contains(&place.0) && filter.takes(&read) && known.insert(place) {
                 found.push((place, log));

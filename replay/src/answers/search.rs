@@ -171,14 +171,13 @@ fn narrow<'q>(tests: &mut Vec<Test<'q>>, tag: &'q str, op: Op, value: &'q str) {
         Test::Number { tag: known, range } if *known == tag => Some(range),
         _ => None,
     });
-    match known {
-        Some(range) => range.narrow(op, value),
-        None => {
-            let mut range = Range::default();
-            range.narrow(op, value);
-            tests.push(Test::Number { tag, range });
-        }
+    if let Some(range) = known {
+        range.narrow(op, value);
+        return;
     }
+    let mut range = Range::default();
+    range.narrow(op, value);
+    tests.push(Test::Number { tag, range });
 }
 
 /// The values of an event under a tag, `type.key`.

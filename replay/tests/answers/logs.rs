@@ -98,6 +98,8 @@ fn the_other_hash_of_a_transaction_is_unknown_until_it_is_shown() {
     let (to_cosmos, to_eth) = ("cosmos_cosmosTxHashByTxHash", "cosmos_txHashByCosmosTxHash");
     assert_eq!(ask(287, to_cosmos, eth), cosmos);
     assert_eq!(ask(286, to_cosmos, eth), "00".repeat(32));
+    assert_eq!(ask(286, "eth_getTransactionByHash", eth), Value::Null);
+    assert_eq!(ask(287, "eth_getTransactionByHash", eth)["hash"], eth);
     let sent = "0x8cb4d5ed426758577c30ce379e8084c050c37845593c751e61a02f9f5eb196bc";
     let eth = "0x250e143155cfabc727f353bca7885807c946d536752e04cccb61f8a4dc178319";
     assert_eq!(ask(134, to_eth, sent), eth);
