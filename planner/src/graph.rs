@@ -29,8 +29,8 @@ pub(crate) struct Edge {
 /// How two assets are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EdgeKind {
-    /// Between a voucher and its parent, whichever way. `rollup` is the bridge whose L1 is where it leaves and whose
-    /// rollup is where it arrives, if there is one: that bridge may catch what comes.
+    /// Between a voucher and its parent, whichever way. `rollup` is that of a voucher on a rollup, made there of a coin of
+    /// its L1: its bridge may catch what comes.
     Ibc { channel: ChannelRef, voucher: AssetRef, rollup: Option<BridgeRef> },
     /// From the L1 to the bridged coin.
     Down(BridgeRef),
@@ -130,12 +130,10 @@ fn to_parent(registry: &Registry, asset: AssetRef) -> Option<(AssetRef, EdgeKind
     let kinds = match registry[asset].origin {
         Origin::Native => return None,
         Origin::Ibc { channel, parent } => {
-            let ibc = |from: AssetRef, to: AssetRef| {
-                let (l1, l2) = (registry[from].chain, registry[to].chain);
-                let rollup = registry.bridge_to(l2).filter(|bridge| registry[*bridge].l1 == l1);
-                EdgeKind::Ibc { channel, voucher: asset, rollup }
-            };
-            (parent, ibc(asset, parent), ibc(parent, asset))
+            let (l1, l2) = (registry[parent].chain, registry[asset].chain);
+            let rollup = registry.bridge_to(l2).filter(|bridge| registry[*bridge].l1 == l1);
+            let ibc = |rollup| EdgeKind::Ibc { channel, voucher: asset, rollup };
+            (parent, ibc(None), ibc(rollup))
         }
         Origin::Bridged { bridge, parent } => (parent, EdgeKind::Up(bridge), EdgeKind::Down(bridge)),
         Origin::Wrapped { parent, .. } => (parent, EdgeKind::Unwrap, EdgeKind::Wrap),

@@ -28,7 +28,8 @@ pub fn worth(amount: U256, decimals: u8, price: &str) -> Option<String> {
             let half = power(beyond.min(38));
             let rest = power(beyond.saturating_sub(38));
             let unit = half.checked_mul(rest)?;
-            value.checked_add(unit / U256::from(2))? / unit
+            let (cents, rest) = value.div_rem(unit);
+            cents + U256::from(rest >= unit - unit / U256::from(2))
         }
     };
     let (dollars, cents) = cents.div_rem(U256::from(100));

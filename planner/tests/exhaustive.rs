@@ -1,0 +1,514 @@
+//! The planner against a search that tries every way: on small random registries both have to answer the same.
+//!
+//! What is written here follows `router-mechanics.md` §3 and shares nothing with the planner.
+
+mod random;
+
+use std::cmp::Reverse;
+
+use chain::U256;
+use planner::{Graph, Hop, NoRoute, Plan, Quotes as _, Request, Step, World, plan};
+use proptest::prelude::*;
+use random::{Dice, Made, Size};
+use registry::{AssetRef, BridgeKind, Origin, Terms};
+
+/// What a plan costs, in the order of weight.
+type Cost = ((usize, usize), bool, usize, Reverse<U256>, u64, usize);
+
+struct Every<'a> {
+    made: &'a Made,
+    request: &'a Request,
+    /// Look at what is connected only.
+    structure: bool,
+    found: Vec<Plan>,
+}
+
+impl Every<'_> {
+    fn go(&mut self, hops: &mut Vec<Hop>) {
+        let at = hops.last().map_or(self.request.from, |hop| hop.to);
+        if at == self.request.to {
+            self.found.push(Plan { hops: hops.clone() });
+            return;
+        }
+        if hops.len() == planner::MAX_HOPS || self.structure && !self.found.is_empty() {
+            return;
+        }
+        for (step, to) in self.steps(at) {
+            let met = hops.iter().any(|hop| hop.from == to) || to == at;
+            if met || !self.wanted(step, hops) {
+                continue;
+            }
+            let amount_in = hops.last().map_or(self.request.amount_in, |hop| hop.amount_out);
+            let Some((step, amount_out)) = self.carry(step, at, to, amount_in) else { continue };
+            for tx in self.txs(step, at, hops) {
+                let seconds = self.seconds(step, at, to);
+                hops.push(Hop { step, from: at, to, amount_in, amount_out, tx, seconds });
+                let plan = Plan { hops: hops.clone() };
+                if self.structure || self.request.multi_tx || tx == 0 {
+                    if self.structure || self.request.op_hook || !plan.required_op_hook() {
+                        self.go(hops);
+                    }
+                }
+                hops.pop();
+            }
+        }
+    }
+
+    fn steps(&self, at: AssetRef) -> Vec<(Step, AssetRef)> {
+        let registry = &self.made.registry;
+        let mut steps = Vec::new();
+        for (child, about) in registry.assets() {
+            match &about.origin {
+                Origin::Native => {}
+                Origin::Ibc { channel, parent } => {
+                    let step = Step::Ibc { channel: *channel };
+                    if *parent == at {
+                        // On its way down, a migrated denomination becomes the bridged coin.
+                        let bridge = registry.bridge_to(about.chain);
+                        let caught = bridge.is_some_and(|bridge| {
+                            registry[bridge].l1 == registry[at].chain
+                                && self.migrated(bridge, at) == Some(*channel)
+                        });
+                        if !caught {
+                            steps.push((step, child));
+                        }
+                    } else if child == at {
+                        steps.push((step, *parent));
+                    }
+                }
+                Origin::Bridged { bridge, parent } => {
+                    let (bridge, channel) = (*bridge, self.migrated(*bridge, *parent));
+                    if *parent == at {
+                        let down = channel.map_or(Step::Deposit { bridge }, |channel| {
+                            Step::MigratedDeposit { bridge, channel }
+                        });
+                        steps.push((down, child));
+                    } else if child == at {
+                        let up = channel.map_or(Step::Withdraw { bridge }, |channel| {
+                            Step::MigratedWithdraw { bridge, channel }
+                        });
+                        steps.push((up, *parent));
+                    }
+                }
+                Origin::Wrapped { parent, .. } => {
+                    if *parent == at {
+                        steps.push((Step::Wrap, child));
+                    } else if child == at {
+                        steps.push((Step::Unwrap, *parent));
+                    }
+                }
+            }
+        }
+        // Its fee has to be paid in something that has a name.
+        let chain = &registry[registry[at].chain];
+        let fee = chain.fee_assets.first().and_then(|fee| registry.asset(registry[at].chain, &fee.denom));
+        if fee.is_none() && chain.native.is_none() {
+            return steps;
+        }
+        for (oft, group) in registry.ofts() {
+            let Some(from) = group.legs.iter().position(|leg| leg.asset == at) else { continue };
+            for (to, leg) in group.legs.iter().enumerate().filter(|(to, _)| *to != from) {
+                steps.push((Step::LayerZero { oft, from, to, fee: U256::ZERO }, leg.asset));
+            }
+        }
+        steps
+    }
+
+    fn migrated(&self, bridge: registry::BridgeRef, parent: AssetRef) -> Option<registry::ChannelRef> {
+        let registry = &self.made.registry;
+        self.made.facts.migrated(registry, bridge, &registry[parent].denom)
+    }
+
+    fn wanted(&self, step: Step, hops: &[Hop]) -> bool {
+        let kind = match step {
+            Step::Ibc { .. } | Step::MigratedDeposit { .. } | Step::MigratedWithdraw { .. } => {
+                BridgeKind::Ibc
+            }
+            Step::Deposit { .. } | Step::Withdraw { .. } => BridgeKind::OpInit,
+            Step::LayerZero { .. } => BridgeKind::LayerZero,
+            _ => return !self.request.op_withdraw || step == Step::Unwrap && hops.is_empty(),
+        };
+        let forced = match step {
+            Step::Withdraw { .. } | Step::MigratedWithdraw { .. } => {
+                hops.iter().all(|hop| hop.step == Step::Unwrap)
+            }
+            _ => false,
+        };
+        (forced || !self.request.op_withdraw)
+            && self.request.bridges.as_ref().is_none_or(|only| only.contains(&kind))
+    }
+
+    fn terms(&self, step: Step, at: AssetRef, to: AssetRef) -> &Terms {
+        let registry = &self.made.registry;
+        if let Step::LayerZero { oft, from, .. } = step {
+            return &registry[oft].legs[from].terms;
+        }
+        let child = if registry[at].origin.parent() == Some(to) { at } else { to };
+        &registry[child].terms
+    }
+
+    fn carry(&self, step: Step, at: AssetRef, to: AssetRef, amount: U256) -> Option<(Step, U256)> {
+        let (registry, facts) = (&self.made.registry, &self.made.facts);
+        if self.structure {
+            return Some((step, amount));
+        }
+        let terms = self.terms(step, at, to);
+        let stopped = match step {
+            Step::Ibc { channel }
+            | Step::MigratedDeposit { channel, .. }
+            | Step::MigratedWithdraw { channel, .. } => facts.paused(registry, channel).is_some(),
+            Step::Deposit { bridge } | Step::Withdraw { bridge } => facts.stopped(registry, bridge).is_some(),
+            _ => false,
+        };
+        if stopped || terms.paused.is_some() || amount < terms.min_amount {
+            return None;
+        }
+        // What is left of each 10,000 parts, rounded down, is the amount without the share rounded up.
+        let wide = |value: U256| num(&value.to_string());
+        let share = wide(amount).scaled(terms.fee_bps, 10_000);
+        let (mut step, mut received) = (step, amount);
+        if let Step::LayerZero { oft, from, to, .. } = step {
+            let quote = self.made.quotes.quote(oft, from, to, amount)?;
+            step = Step::LayerZero { oft, from, to, fee: quote.native_fee };
+            received = received.min(quote.received);
+        }
+        let left = received.checked_sub(terms.fee_amount)?.checked_sub(share)?;
+        if left.is_zero() {
+            return None;
+        }
+        let (decimals_in, decimals_out) = (registry[at].decimals, registry[to].decimals);
+        let ten = |power: u8| U256::from(10).checked_pow(U256::from(power)).unwrap();
+        let out = match step {
+            Step::Wrap | Step::Unwrap if decimals_out >= decimals_in => {
+                left.checked_mul(ten(decimals_out - decimals_in))?
+            }
+            Step::Wrap | Step::Unwrap => {
+                let unit = ten(decimals_in - decimals_out);
+                if !(left % unit).is_zero() {
+                    return None;
+                }
+                left / unit
+            }
+            Step::LayerZero { oft, from, .. } => {
+                let shared = registry[oft].legs[from].shared_decimals;
+                let sent = left / ten(decimals_in - shared);
+                if sent.is_zero() || sent > U256::from(u64::MAX) {
+                    return None;
+                }
+                sent * ten(decimals_out - shared)
+            }
+            _ => left,
+        };
+        Some((step, out))
+    }
+
+    /// In which transactions a step can be.
+    fn txs(&self, step: Step, at: AssetRef, hops: &[Hop]) -> Vec<usize> {
+        let registry = &self.made.registry;
+        let Some(last) = hops.last() else { return vec![0] };
+        let chain = registry[at].chain;
+        let forwards = registry[chain].forwards;
+        let hooks = self.made.facts.hooks_allowed(registry, chain);
+        let packet = matches!(last.step, Step::Ibc { .. } | Step::MigratedWithdraw { .. });
+        let arrives = packet || matches!(last.step, Step::MigratedDeposit { .. });
+        let joins = match step {
+            Step::Ibc { channel } => {
+                let caught = match &registry[at].origin {
+                    Origin::Bridged { bridge, parent } => self.migrated(*bridge, *parent) == Some(channel),
+                    _ => false,
+                };
+                packet && forwards || last.step == Step::Unwrap && !caught
+            }
+            Step::MigratedDeposit { .. } => packet && forwards,
+            Step::MigratedWithdraw { .. } | Step::Withdraw { .. } => last.step == Step::Unwrap,
+            Step::Wrap if matches!(last.step, Step::Deposit { .. }) => return vec![last.tx, last.tx + 1],
+            Step::Wrap => arrives && hooks,
+            _ => false,
+        };
+        vec![last.tx + usize::from(!joins)]
+    }
+
+    fn seconds(&self, step: Step, at: AssetRef, to: AssetRef) -> u64 {
+        let (registry, facts) = (&self.made.registry, &self.made.facts);
+        let said = self.terms(step, at, to).seconds.map(u64::from);
+        let channel =
+            |channel: registry::ChannelRef| said.or(registry[channel].seconds.map(u64::from)).unwrap_or(20);
+        match step {
+            Step::Ibc { channel: over }
+            | Step::MigratedDeposit { channel: over, .. }
+            | Step::MigratedWithdraw { channel: over, .. } => channel(over),
+            Step::Deposit { bridge } => {
+                said.or(registry[bridge].deposit_seconds.map(u64::from)).unwrap_or(30)
+            }
+            Step::Withdraw { bridge } => {
+                let (finalization, submission) = facts.periods(registry, bridge);
+                submission * 2 / 3 + finalization
+            }
+            Step::LayerZero { .. } => said.unwrap_or_else(|| {
+                let chain = &registry[registry[at].chain];
+                u64::from(chain.confirmations) * u64::from(chain.block_seconds) + 60
+            }),
+            _ => said.unwrap_or(0),
+        }
+    }
+}
+
+/// Decimal digits: as wide as it takes.
+struct Wide(Vec<u32>);
+
+fn num(text: &str) -> Wide {
+    Wide(text.chars().map(|digit| digit.to_digit(10).unwrap()).collect())
+}
+
+impl Wide {
+    /// Times `by`, divided by `over`, rounded up.
+    fn scaled(&self, by: u32, over: u64) -> U256 {
+        let (mut digits, mut carry) = (Vec::new(), 0u64);
+        for digit in self.0.iter().rev() {
+            let sum = u64::from(*digit) * u64::from(by) + carry;
+            digits.push(sum % 10);
+            carry = sum / 10;
+        }
+        while carry > 0 {
+            digits.push(carry % 10);
+            carry /= 10;
+        }
+        let (mut text, mut rest) = (String::from("0"), 0);
+        for digit in digits.into_iter().rev() {
+            let sum = rest * 10 + digit;
+            text.push(char::from_digit(u32::try_from(sum / over).unwrap(), 10).unwrap());
+            rest = sum % over;
+        }
+        U256::from_str_radix(&text, 10).unwrap() + U256::from(rest > 0)
+    }
+}
+
+fn cost(plan: &Plan) -> Cost {
+    let steps = || plan.hops.iter().map(|hop| hop.step);
+    let withdrawals = steps().filter(|step| matches!(step, Step::Withdraw { .. })).count();
+    let others = steps().filter(|step| matches!(step, Step::Deposit { .. } | Step::LayerZero { .. })).count();
+    let seconds = plan.hops.iter().map(|hop| hop.seconds).sum();
+    (
+        (withdrawals, withdrawals + others),
+        plan.required_op_hook(),
+        plan.txs(),
+        Reverse(plan.amount_out()),
+        seconds,
+        plan.hops.len(),
+    )
+}
+
+/// Every asset by name, for ties.
+fn names(made: &Made, plan: &Plan) -> Vec<(String, String, u8, String)> {
+    let registry = &made.registry;
+    let kind = |step: Step| match step {
+        Step::Ibc { .. } => 0,
+        Step::Deposit { .. } | Step::MigratedDeposit { .. } => 1,
+        Step::Withdraw { .. } | Step::MigratedWithdraw { .. } => 2,
+        Step::Wrap => 3,
+        Step::Unwrap => 4,
+        Step::LayerZero { .. } => 5,
+        Step::Send => 6,
+    };
+    let group = |step: Step| match step {
+        Step::LayerZero { oft, from, .. } => {
+            format!("{} {}", registry[oft].symbol, registry[oft].legs[from].contract)
+        }
+        _ => String::new(),
+    };
+    let name = |hop: &Hop| {
+        let to = &registry[hop.to];
+        (registry[to.chain].id.clone(), to.denom.clone(), kind(hop.step), group(hop.step))
+    };
+    plan.hops.iter().map(name).collect()
+}
+
+fn met(plan: &Plan) -> Vec<AssetRef> {
+    plan.hops.iter().take(1).map(|hop| hop.from).chain(plan.hops.iter().map(|hop| hop.to)).collect()
+}
+
+/// What the planner has to answer.
+fn expected(made: &Made, request: &Request) -> Vec<Plan> {
+    let mut every = Every { made, request, structure: false, found: Vec::new() };
+    every.go(&mut Vec::new());
+    let mut found = every.found;
+    found.sort_by_cached_key(|plan| (cost(plan), names(made, plan)));
+    let mut best: Vec<Plan> = Vec::new();
+    for (place, plan) in found.iter().enumerate() {
+        let detour = found[..place].iter().any(|better| {
+            let (better, mine) = (met(better), met(plan));
+            better.len() < mine.len() && better.iter().all(|asset| mine.contains(asset))
+        });
+        let same = best.iter().any(|other| names(made, other) == names(made, plan));
+        if !detour && !same && cost(plan).0.0 == cost(&found[0]).0.0 {
+            best.push(plan.clone());
+        }
+    }
+    best.truncate(3);
+    best
+}
+
+fn connected(made: &Made, request: &Request) -> bool {
+    let mut every = Every { made, request, structure: true, found: Vec::new() };
+    every.go(&mut Vec::new());
+    !every.found.is_empty()
+}
+
+fn world(made: &Made) -> World<'_> {
+    World { registry: &made.registry, facts: &made.facts, quotes: &made.quotes }
+}
+
+/// A plan by names, so that two registries can be compared.
+fn told(made: &Made, plans: &Result<Vec<Plan>, NoRoute>) -> String {
+    match plans {
+        Ok(plans) => plans
+            .iter()
+            .map(|plan| {
+                let about =
+                    |hop: &Hop| format!("{} {} {} {}", hop.amount_in, hop.amount_out, hop.tx, hop.seconds);
+                let hops: Vec<_> = plan.hops.iter().map(about).collect();
+                format!("{:?} {hops:?}", names(made, plan))
+            })
+            .collect::<Vec<_>>()
+            .join("\n"),
+        Err(why) => why.to_string(),
+    }
+}
+
+/// What holds for every plan.
+fn check(made: &Made, request: &Request, plan: &Plan) {
+    let registry = &made.registry;
+    assert_eq!(plan.hops.first().map(|hop| hop.from), Some(request.from));
+    assert_eq!(plan.hops.last().map(|hop| hop.to), Some(request.to));
+    assert_eq!(plan.amount_in(), request.amount_in);
+    assert!(plan.hops.len() <= planner::MAX_HOPS);
+    for pair in plan.hops.windows(2) {
+        assert_eq!((pair[0].to, pair[0].amount_out), (pair[1].from, pair[1].amount_in));
+        assert!(pair[1].tx == pair[0].tx || pair[1].tx == pair[0].tx + 1);
+    }
+    let mut assets = met(plan);
+    if request.from != request.to {
+        assets.sort_unstable();
+        assets.dedup();
+        assert_eq!(assets.len(), plan.hops.len() + 1, "an asset is met twice");
+    }
+    for hop in &plan.hops {
+        // Normalised to the larger number of decimals, nothing becomes more.
+        let (before, after) = (registry[hop.from].decimals, registry[hop.to].decimals);
+        let ten = |power: u8| U256::from(10).checked_pow(U256::from(power)).unwrap();
+        let most = before.max(after);
+        if let (Some(before), Some(after)) =
+            (hop.amount_in.checked_mul(ten(most - before)), hop.amount_out.checked_mul(ten(most - after)))
+        {
+            assert!(after <= before, "{hop:?}");
+        }
+        assert!(!hop.amount_out.is_zero());
+    }
+    assert!(request.multi_tx || plan.txs() == 1);
+    assert!(request.op_hook || !plan.required_op_hook());
+    let chains = plan.required_chain_addresses(registry);
+    assert!(chains.len() >= 2);
+    let id = |asset: AssetRef| registry[registry[asset].chain].id.as_str();
+    assert_eq!((chains[0], chains[chains.len() - 1]), (id(request.from), id(request.to)));
+}
+
+fn small() -> impl Strategy<Value = Size> {
+    (2usize..=8, 4usize..=20, 0usize..=4, prop_oneof![Just(0usize), 2usize..=8])
+        .prop_map(|(chains, assets, ofts, trouble)| Size { chains, assets, ofts, trouble })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn small_registries_are_answered_as_if_every_way_had_been_tried(seed: u64, size in small()) {
+        let parts = random::parts(seed, size);
+        let made = random::build(&parts, 0, size);
+        let graph = Graph::new(&made.registry);
+        let (mut dice, neighbours) = (Dice(seed ^ 1), random::neighbours(&parts));
+        for _ in 0..12 {
+            let request = random::request(&mut dice, &made, &neighbours);
+            if request.from == request.to {
+                continue;
+            }
+            let answer = plan(&graph, world(&made), &request);
+            let expected = expected(&made, &request);
+            match &answer {
+                Ok(plans) => {
+                    prop_assert_eq!(plans, &expected);
+                    plans.iter().for_each(|plan| check(&made, &request, plan));
+                }
+                Err(why) => {
+                    prop_assert!(expected.is_empty(), "{} but there is {:?}", why, expected);
+                    let no_path = matches!(why, NoRoute::NoPath { .. });
+                    prop_assert_eq!(no_path, !connected(&made, &request), "{}", why);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_files_does_not_matter(seed: u64, order in 1u64.., size in small()) {
+        let parts = random::parts(seed, size);
+        let (made, other) = (random::build(&parts, 0, size), random::build(&parts, order, size));
+        let (graph, mixed) = (Graph::new(&made.registry), Graph::new(&other.registry));
+        let (mut dice, neighbours) = (Dice(seed ^ 2), random::neighbours(&parts));
+        for _ in 0..12 {
+            let request = random::request(&mut dice, &made, &neighbours);
+            let place = |asset: AssetRef| made.assets.iter().position(|one| *one == asset).unwrap();
+            let (from, to) = (other.assets[place(request.from)], other.assets[place(request.to)]);
+            let same = Request { from, to, ..request.clone() };
+            let answer = plan(&graph, world(&made), &request);
+            prop_assert_eq!(told(&made, &answer), told(&other, &plan(&mixed, world(&other), &same)));
+            prop_assert_eq!(answer, plan(&graph, world(&made), &request));
+        }
+    }
+
+    #[test]
+    fn one_more_connection_never_makes_it_worse(seed: u64, size in small()) {
+        let parts = random::parts(seed, size);
+        let mut less = parts.clone();
+        let mut dice = Dice(seed ^ 3);
+        // Without the last group, or without a token that nothing else needs.
+        if less.ofts.pop().is_none() {
+            less.assets.pop();
+        }
+        let (made, before) = (random::build(&parts, 0, size), random::build(&less, 0, size));
+        let (graph, smaller) = (Graph::new(&made.registry), Graph::new(&before.registry));
+        let neighbours = random::neighbours(&less);
+        for _ in 0..12 {
+            let request = random::request(&mut dice, &before, &neighbours);
+            let place = |asset: AssetRef| before.assets.iter().position(|one| *one == asset).unwrap();
+            let (from, to) = (made.assets[place(request.from)], made.assets[place(request.to)]);
+            let same = Request { from, to, ..request.clone() };
+            if let Ok(plans) = plan(&smaller, world(&before), &request) {
+                let with = plan(&graph, world(&made), &same);
+                prop_assert!(with.is_ok_and(|with| cost(&with[0]) <= cost(&plans[0])));
+            }
+        }
+    }
+}
+
+#[test]
+fn large_registries_are_answered_for_any_two_assets() {
+    let mut found = 0;
+    for seed in 0..300u64 {
+        let mut dice = Dice(seed);
+        // Some as large as they get, most of them not.
+        let chains = if seed % 20 == 0 { 200 } else { 2 + dice.below(199) / (1 + dice.below(4)) };
+        let size = Size { chains, assets: chains * 25, ofts: chains / 4, trouble: [0, 4, 30][dice.below(3)] };
+        let parts = random::parts(seed, size);
+        let made = random::build(&parts, 0, size);
+        let (graph, neighbours) = (Graph::new(&made.registry), random::neighbours(&parts));
+        for _ in 0..20 {
+            let request = random::request(&mut dice, &made, &neighbours);
+            let answer = plan(&graph, world(&made), &request);
+            for plan in answer.iter().flatten() {
+                check(&made, &request, plan);
+                found += 1;
+            }
+            assert_eq!(answer, plan(&graph, world(&made), &request));
+        }
+    }
+    assert!(found > 2_500, "{found} plans are too few to tell anything");
+}
