@@ -5,8 +5,6 @@
 
 use std::collections::hash_map::Entry;
 
-use rustc_hash::FxHashMap;
-
 use crate::denom;
 use crate::model::{
     Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, End,
@@ -52,7 +50,6 @@ const MOST_HOPS: usize = 32;
 #[derive(Debug, Default)]
 pub struct Builder {
     registry: Registry,
-    ends: FxHashMap<(ChainRef, String, String), ChannelRef>,
 }
 
 impl Builder {
@@ -91,15 +88,17 @@ impl Builder {
         if a.0 == b.0 {
             return Err(BadPart::Apart(format!("{} connects a chain with itself", channel.a.channel)));
         }
-        match (self.ends.get(&a), self.ends.get(&b)) {
+        let name =
+            |end: &End| format!("{}/{} of chain `{}`", end.port, end.channel, self.registry[end.chain].id);
+        let ends = &self.registry.channel_by_end;
+        match (ends.get(&a), ends.get(&b)) {
             (Some(at_a), Some(at_b)) if at_a == at_b => return Ok(*at_a),
             (None, None) => {}
-            (Some(_), _) => return Err(BadPart::Twice(self.name_of(&channel.a))),
-            (_, Some(_)) => return Err(BadPart::Twice(self.name_of(&channel.b))),
+            (Some(_), _) => return Err(BadPart::Twice(name(&channel.a))),
+            (_, Some(_)) => return Err(BadPart::Twice(name(&channel.b))),
         }
         let reference = ChannelRef(index(self.registry.channels.len()));
-        self.ends.insert(a, reference);
-        self.ends.insert(b, reference);
+        self.registry.channel_by_end.extend([(a, reference), (b, reference)]);
         self.registry.channels.push(channel);
         Ok(reference)
     }
@@ -264,10 +263,6 @@ impl Builder {
 
     fn registry_key(&self, asset: &Asset) -> String {
         Registry::denom_key(&self.registry[asset.chain], &asset.denom)
-    }
-
-    fn name_of(&self, end: &End) -> String {
-        format!("{}/{} of chain `{}`", end.port, end.channel, self.registry[end.chain].id)
     }
 }
 

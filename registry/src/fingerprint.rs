@@ -50,6 +50,7 @@ pub(crate) fn text<S: Serializer>(value: &impl Display, serializer: S) -> Result
 }
 
 /// Writes an amount, if there is one.
+#[expect(clippy::ref_option, reason = "serde hands fields over like this")]
 pub(crate) fn amount<S: Serializer>(value: &Option<U256>, serializer: S) -> Result<S::Ok, S::Error> {
     value.map(|amount| amount.to_string()).serialize(serializer)
 }

@@ -14,12 +14,14 @@
 //! | [`facts`] | what the chains said last |
 //! | [`intermediary`] | the accounts that middlewares act as |
 //! | [`mod@load`] | reads files: our own form and two public layouts |
+//! | [`mod@check`] | what is odd or wrong in a whole |
 //! | [`problem`] | what is wrong with them, and where |
 //!
-//! Within: `own` reads our own form, `import` the public layouts, `draft` is what files say before it is put together, `assemble` puts it together,
-//! `fingerprint` names the outcome.
+//! Within: `own` reads our own form, `import` the public layouts, `draft` is what files say before it is put together,
+//! `assemble` puts it together, `fingerprint` names the outcome.
 
 pub mod build;
+pub mod check;
 pub mod denom;
 pub mod facts;
 pub mod intermediary;
@@ -28,6 +30,7 @@ pub mod model;
 pub mod problem;
 pub mod snapshot;
 
+mod address;
 mod assemble;
 mod decimal;
 mod draft;
@@ -37,6 +40,7 @@ mod import;
 mod own;
 
 pub use build::{BadPart, Builder};
+pub use check::check;
 pub use facts::Facts;
 pub use load::{Loaded, load, load_text, load_texts, load_with};
 pub use model::{

@@ -21,6 +21,8 @@ pub struct Registry {
     pub(crate) paths: Vec<String>,
     pub(crate) asset_by_denom: FxHashMap<(ChainRef, String), AssetRef>,
     pub(crate) channels: Vec<Channel>,
+    /// By (chain, port, channel) of either end.
+    pub(crate) channel_by_end: FxHashMap<(ChainRef, String, String), ChannelRef>,
     pub(crate) bridges: Vec<Bridge>,
     pub(crate) ofts: Vec<Oft>,
     pub(crate) venues: Vec<Venue>,
@@ -115,9 +117,7 @@ impl Registry {
 
     /// The channel with this end.
     pub fn channel_at(&self, chain: ChainRef, port: &str, channel: &str) -> Option<ChannelRef> {
-        let here =
-            |part: &Channel| part.on(chain).is_some_and(|end| end.port == port && end.channel == channel);
-        self.channels().find(|(_, part)| here(part)).map(|(reference, _)| reference)
+        self.channel_by_end.get(&(chain, port.to_owned(), channel.to_owned())).copied()
     }
 
     /// The bridge with this number on the L1 `l1`.

@@ -1,5 +1,7 @@
 //! The example registry is what the recorded nodes said.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

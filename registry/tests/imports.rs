@@ -2,6 +2,8 @@
 //!
 //! The fixtures are written by hand in the public layouts; `both/` takes in `initia/` and `chain-registry/`.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
+
 use std::path::{Path, PathBuf};
 
 use registry::{AssetRef, ChainRef, LoadError, Loaded, Origin, Registry, Severity};
