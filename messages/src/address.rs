@@ -1,0 +1,158 @@
+//! Which addresses a plan takes, and reading them.
+//!
+//! A client lists one address for each chain that [`Plan::required_chains`] names, or for each that [`Plan::chains`] names
+//! (`router-api.md` §5.5). Every listed address is checked, also one that no message will hold: a typing error must not
+//! wait for the day on which it costs something.
+
+use alloy::primitives::Address;
+use chain::Account;
+use planner::{Hop, Plan};
+use registry::{ChainKind, ChainRef, Registry};
+
+use crate::refused::{Refused, shown};
+
+/// An account with its spelling on one chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// Its bytes: 20 on EVM chains.
+    pub account: Account,
+    /// As the chain writes it: bech32, or `0x…` as it was given.
+    pub text: String,
+}
+
+/// Reads an address of `chain`: bech32 of 20 or 32 bytes with the chain's prefix; on chains of Initia also `0x` and 40 or
+/// 64 digits; on EVM chains `0x` and 40 digits. Capitals, where there are small letters too, must be those of EIP-55.
+/// `field` is what the client calls it.
+pub fn read(registry: &Registry, chain: ChainRef, field: &str, text: &str) -> Result<Person, Refused> {
+    let at = &registry[chain];
+    let refused = |must: String| Refused::Address {
+        field: field.to_owned(),
+        address: shown(text),
+        chain: at.id.clone(),
+        must,
+    };
+    if at.kind == ChainKind::Evm {
+        let account = hex_account(text, &[40]).map_err(refused)?;
+        if account == Account::ZERO {
+            return Err(refused("the zero address is nobody's".to_owned()));
+        }
+        return Ok(Person { account, text: text.to_owned() });
+    }
+    let prefix = &at.bech32_prefix;
+    let account = if at.initia && text.starts_with("0x") {
+        hex_account(text, &[40, 64]).map_err(refused)?
+    } else {
+        Account::from_bech32(text, prefix).ok_or_else(|| {
+            let also = if at.initia { ", or 0x and 40 or 64 hex digits" } else { "" };
+            refused(format!(
+                "it must be bech32 with prefix `{prefix}`, 20 or 32 bytes and a right checksum{also}"
+            ))
+        })?
+    };
+    Ok(Person { account, text: account.to_bech32(prefix) })
+}
+
+fn hex_account(text: &str, lengths: &[usize]) -> Result<Account, String> {
+    let must = || {
+        let lengths: Vec<String> = lengths.iter().map(ToString::to_string).collect();
+        format!("it must be 0x and {} hex digits", lengths.join(" or "))
+    };
+    let digits = text.strip_prefix("0x").ok_or_else(must)?;
+    if !lengths.contains(&digits.len()) {
+        return Err(must());
+    }
+    let bytes = alloy::hex::decode(digits).map_err(|_| must())?;
+    let mixed = digits.bytes().any(|byte| byte.is_ascii_uppercase())
+        && digits.bytes().any(|byte| byte.is_ascii_lowercase());
+    if mixed && bytes.len() == 20 && Address::from_slice(&bytes).to_checksum(None) != text {
+        return Err(
+            "its capitals are not those of EIP-55: correct it, or write it in small letters".to_owned()
+        );
+    }
+    Account::from_bytes(&bytes).ok_or_else(must)
+}
+
+/// Whose accounts a plan's transactions are.
+pub(crate) struct People {
+    /// Who signs each transaction.
+    signers: Vec<Person>,
+    /// Who has the tokens in the end.
+    recipient: Person,
+}
+
+impl People {
+    pub(crate) fn read(registry: &Registry, plan: &Plan, list: &[String]) -> Result<Self, Refused> {
+        let layouts = [Layout::required(registry, plan), Layout::visited(registry, plan)];
+        let mut why = None;
+        for layout in layouts.iter().filter(|layout| layout.chains.len() == list.len()) {
+            match layout.people(registry, list) {
+                Ok(people) => return Ok(people),
+                // What is wrong with the list that was asked for says more than what is wrong with the other.
+                Err(refused) => why = why.or(Some(refused)),
+            }
+        }
+        let names = |layout: &Layout| {
+            let ids: Vec<&str> = layout.chains.iter().map(|chain| registry[*chain].id.as_str()).collect();
+            ids.join(", ")
+        };
+        Err(why.unwrap_or_else(|| Refused::AddressCount {
+            given: list.len(),
+            wanted: layouts[0].chains.len(),
+            required: names(&layouts[0]),
+            visited: names(&layouts[1]),
+        }))
+    }
+
+    /// Who signs the transaction; `None` if the plan has none of that number.
+    pub(crate) fn signer(&self, tx: usize) -> Option<&Person> {
+        self.signers.get(tx)
+    }
+
+    /// Who has the tokens when the transaction is done: who signs the next one, or else the recipient.
+    pub(crate) fn end(&self, tx: usize) -> &Person {
+        self.signers.get(tx + 1).unwrap_or(&self.recipient)
+    }
+}
+
+/// The first hop of each transaction, with its position.
+fn first_hops(plan: &Plan) -> impl Iterator<Item = (usize, &Hop)> {
+    let begins = |index: usize| index == 0 || plan.hops[index - 1].tx != plan.hops[index].tx;
+    plan.hops.iter().enumerate().filter(move |(index, _)| begins(*index))
+}
+
+/// What stands where in a list of addresses.
+struct Layout {
+    chains: Vec<ChainRef>,
+    /// For each transaction, the position of who signs it.
+    signers: Vec<usize>,
+}
+
+impl Layout {
+    /// That of `required_chain_addresses`.
+    fn required(registry: &Registry, plan: &Plan) -> Self {
+        let chains = plan.required_chains(registry);
+        // The last is the recipient's, who signs nothing.
+        let own = &chains[..chains.len().saturating_sub(1)];
+        let at = |hop: &Hop| own.iter().position(|chain| *chain == registry[hop.from].chain);
+        let signers = first_hops(plan).filter_map(|(_, hop)| at(hop)).collect();
+        Self { chains, signers }
+    }
+
+    /// That of `chain_ids`.
+    fn visited(registry: &Registry, plan: &Plan) -> Self {
+        let passed = |hops: &[Hop]| Plan { hops: hops.to_vec() }.chains(registry).len().saturating_sub(1);
+        let signers = first_hops(plan).map(|(index, _)| passed(&plan.hops[..index])).collect();
+        Self { chains: plan.chains(registry), signers }
+    }
+
+    fn people(&self, registry: &Registry, list: &[String]) -> Result<People, Refused> {
+        let read = |(index, (chain, text)): (usize, (&ChainRef, &String))| {
+            read(registry, *chain, &format!("address_list[{index}]"), text)
+        };
+        let all: Vec<Person> =
+            self.chains.iter().zip(list).enumerate().map(read).collect::<Result<_, _>>()?;
+        let signers = self.signers.iter().filter_map(|position| all.get(*position).cloned()).collect();
+        let recipient = all.last().cloned().ok_or_else(|| Refused::Plan("it has no hops".to_owned()))?;
+        Ok(People { signers, recipient })
+    }
+}

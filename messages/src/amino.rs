@@ -1,0 +1,145 @@
+//! Messages of Cosmos chains, in the amino JSON that wallets sign.
+//!
+//! Members stand in the order of the protobuf fields and have their names; 64-bit numbers are strings, bytes are base64
+//! (`router-api.md` §7.2).
+
+use chain::U256;
+use serde::Serialize;
+
+use crate::ask::Msg;
+
+/// A type and its JSON.
+pub(crate) trait Amino: Serialize {
+    const TYPE_URL: &'static str;
+
+    fn msg(&self) -> Msg {
+        Msg { type_url: Self::TYPE_URL, msg: json(self) }
+    }
+}
+
+macro_rules! amino {
+    ($($name:ident => $url:literal),* $(,)?) => {
+        $(impl Amino for $name {
+            const TYPE_URL: &'static str = $url;
+        })*
+    };
+}
+
+amino! {
+    BankSend => "/cosmos.bank.v1beta1.MsgSend",
+    Transfer => "/ibc.applications.transfer.v1.MsgTransfer",
+    Deposit => "/opinit.ophost.v1.MsgInitiateTokenDeposit",
+    Withdrawal => "/opinit.opchild.v1.MsgInitiateTokenWithdrawal",
+    Migration => "/opinit.opchild.v1.MsgMigrateToken",
+    Call => "/minievm.evm.v1.MsgCall",
+    Execute => "/initia.move.v1.MsgExecute",
+}
+
+/// `cosmos.base.v1beta1.Coin`.
+#[derive(Serialize)]
+pub(crate) struct Coin {
+    pub(crate) denom: String,
+    pub(crate) amount: String,
+}
+
+impl Coin {
+    pub(crate) fn new(denom: &str, amount: U256) -> Self {
+        Self { denom: denom.to_owned(), amount: amount.to_string() }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct BankSend {
+    pub(crate) from_address: String,
+    pub(crate) to_address: String,
+    pub(crate) amount: [Coin; 1],
+}
+
+/// An ICS-20 transfer. Its height never times out: a height would say nothing of when.
+#[derive(Serialize)]
+pub(crate) struct Transfer {
+    pub(crate) source_port: String,
+    pub(crate) source_channel: String,
+    pub(crate) token: Coin,
+    pub(crate) sender: String,
+    pub(crate) receiver: String,
+    pub(crate) timeout_height: Never,
+    /// Unix time in nanoseconds. A number in JSON would lose digits in JavaScript.
+    pub(crate) timeout_timestamp: String,
+    pub(crate) memo: String,
+}
+
+/// `ibc.core.client.v1.Height` that is not set: `{}`.
+#[derive(Serialize)]
+pub(crate) struct Never {}
+
+#[derive(Serialize)]
+pub(crate) struct Deposit {
+    pub(crate) sender: String,
+    pub(crate) bridge_id: String,
+    pub(crate) to: String,
+    pub(crate) amount: Coin,
+    /// Base64.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) data: String,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Withdrawal {
+    pub(crate) sender: String,
+    pub(crate) to: String,
+    pub(crate) amount: Coin,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Migration {
+    pub(crate) sender: String,
+    pub(crate) amount: Coin,
+}
+
+/// A call of a contract on a minievm chain, without value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Call {
+    pub(crate) sender: String,
+    #[serde(flatten)]
+    pub(crate) input: Input,
+}
+
+/// What a contract is called with; the same in a message and in the memo of a packet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Input {
+    pub(crate) contract_addr: String,
+    /// Hex with `0x`.
+    pub(crate) input: String,
+    pub(crate) value: &'static str,
+    pub(crate) access_list: [(); 0],
+}
+
+impl Input {
+    pub(crate) fn new(contract: &str, calldata: &[u8]) -> Self {
+        Self {
+            contract_addr: contract.to_owned(),
+            input: alloy::hex::encode_prefixed(calldata),
+            value: "0",
+            access_list: [],
+        }
+    }
+}
+
+/// A function of a Move module.
+#[derive(Serialize)]
+pub(crate) struct Execute {
+    pub(crate) sender: String,
+    pub(crate) module_address: String,
+    pub(crate) module_name: &'static str,
+    pub(crate) function_name: &'static str,
+    pub(crate) type_args: [(); 0],
+    /// BCS, base64.
+    pub(crate) args: Vec<String>,
+}
+
+/// JSON of a struct of this crate.
+#[expect(clippy::expect_used, reason = "told in the text")]
+pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).expect("structs of texts and lists have no key that is not text")
+}

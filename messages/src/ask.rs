@@ -1,0 +1,112 @@
+//! What goes in and what comes out.
+
+use std::ops::Range;
+
+use chain::U256;
+use planner::Plan;
+use registry::{ChainRef, Facts, Registry};
+
+/// A plan that somebody wants to sign.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// The registry that the plan was made from: its references point into it.
+    pub registry: &'a Registry,
+    /// What the chains said last.
+    pub facts: &'a Facts,
+    /// What is to be done.
+    pub plan: &'a Plan,
+    /// One for each of [`Plan::required_chains`], or else one for each of [`Plan::chains`]; the last is the recipient's,
+    /// all others are the user's own.
+    pub addresses: &'a [String],
+    /// Unix time in nanoseconds.
+    pub now_nanos: u64,
+    /// Seconds after which an IBC packet that did not arrive is returned; clients that say nothing mean 300.
+    pub timeout_seconds: u64,
+    /// How many percent less than planned may arrive: a decimal text from 0 to 100. It matters only where the outcome
+    /// is not exact.
+    pub slippage_percent: &'a str,
+    /// What [`crate::op_hook`] gave, signed. Not looked at if the plan has no deposit that needs it.
+    pub signed_hook: Option<&'a SignedHook>,
+}
+
+/// A transaction of the rollup that the user signed and that a deposit carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedHook {
+    /// Who signed it: bech32 or `0x…`.
+    pub signer: String,
+    /// A `cosmos.tx.v1beta1.Tx`, base64.
+    pub hook: String,
+}
+
+/// What the user signs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// In the order in which they have to happen.
+    pub txs: Vec<Tx>,
+    /// The least that arrives, in base units of the destination asset.
+    pub min_amount_out: U256,
+}
+
+/// One transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tx {
+    /// Of a Cosmos chain.
+    Cosmos {
+        /// Where it is signed and sent.
+        chain: ChainRef,
+        /// The chains that it touches, in order, this one first; neighbours differ.
+        path: Vec<ChainRef>,
+        /// Who signs it, as the chain writes addresses.
+        signer: String,
+        /// In order.
+        msgs: Vec<Msg>,
+        /// Which of the plan's hops it does.
+        hops: Range<usize>,
+    },
+    /// Of an EVM chain.
+    Evm {
+        /// Where it is signed and sent.
+        chain: ChainRef,
+        /// Called contract or receiver, `0x…`.
+        to: String,
+        /// Base units of the chain's coin.
+        value: U256,
+        /// Hex **without** `0x`; empty if nothing is called.
+        data: String,
+        /// Allowances that must be there before.
+        approvals: Vec<Approval>,
+        /// Who signs it, `0x…`.
+        signer: String,
+        /// Which of the plan's hops it does.
+        hops: Range<usize>,
+    },
+}
+
+impl Tx {
+    /// Which of the plan's hops it does.
+    pub fn hops(&self) -> &Range<usize> {
+        match self {
+            Self::Cosmos { hops, .. } | Self::Evm { hops, .. } => hops,
+        }
+    }
+}
+
+/// A message of a Cosmos transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Msg {
+    /// Its protobuf type URL.
+    pub type_url: &'static str,
+    /// Its amino JSON, members in the order of the protobuf fields.
+    pub msg: String,
+}
+
+/// An ERC-20 allowance that a transaction needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// The token, `0x…`.
+    pub token: String,
+    /// Who may take it, `0x…`.
+    pub spender: String,
+    /// How much, in base units.
+    pub amount: U256,
+}

@@ -1,0 +1,56 @@
+//! The messages of one transaction of a Cosmos chain: which kinds of hops make one, and the plain send.
+
+use planner::Step;
+use registry::{AssetRef, Origin};
+
+use crate::amino::{Amino as _, BankSend, Coin};
+use crate::ask::Msg;
+use crate::refused::Refused;
+use crate::txs::{Stretch, odd};
+
+impl Stretch<'_> {
+    /// The messages, in order. Which hops one signature can do: `router-mechanics.md` §3.3.
+    pub(crate) fn cosmos(&self) -> Result<Vec<Msg>, Refused> {
+        let steps: Vec<Step> = self.hops.iter().map(|hop| hop.step).collect();
+        match steps.as_slice() {
+            [Step::Send] => Ok(vec![self.bank_send()]),
+            [Step::LayerZero { .. }] => Ok(vec![self.move_send()?]),
+            [Step::Wrap] => self.wrap(),
+            [Step::Unwrap] => self.unwrap(&self.hops[0], self.end),
+            [Step::Deposit { bridge }] => Ok(vec![self.deposit(*bridge)]),
+            [Step::Deposit { bridge }, Step::Wrap] => Ok(vec![self.deposit_and_wrap(*bridge)?]),
+            [Step::Withdraw { .. }] => Ok(vec![self.withdraw()?]),
+            [Step::Unwrap, Step::Withdraw { .. }] => self.unwrap_and_withdraw(),
+            [Step::MigratedWithdraw { .. }, ..] => self.migrate(self.hops),
+            [Step::Unwrap, Step::MigratedWithdraw { .. }, ..] => self.unwrap_and_migrate(),
+            [Step::Ibc { .. } | Step::MigratedDeposit { .. }, ..] => {
+                let denom = &self.ask.registry[self.hops[0].from].denom;
+                Ok(vec![self.transfer(self.hops, denom)?])
+            }
+            [Step::Unwrap, Step::Ibc { .. }, ..] => self.unwrap_and_transfer(),
+            _ => Err(odd(format!("no single transaction does this: {}", self.told()))),
+        }
+    }
+
+    fn bank_send(&self) -> Msg {
+        let hop = &self.hops[0];
+        BankSend {
+            from_address: self.signer.text.clone(),
+            to_address: self.end.text.clone(),
+            amount: [Coin::new(self.denom(hop.from), hop.amount_in)],
+        }
+        .msg()
+    }
+
+    pub(crate) fn denom(&self, asset: AssetRef) -> &str {
+        &self.ask.registry[asset].denom
+    }
+
+    /// The wrapper of a wrapped token, as the registry writes it.
+    pub(crate) fn wrapper(&self, wrapped: AssetRef) -> Result<&str, Refused> {
+        match &self.ask.registry[wrapped].origin {
+            Origin::Wrapped { contract, .. } => Ok(contract),
+            _ => Err(odd(format!("`{}` is not a wrapped token", self.denom(wrapped)))),
+        }
+    }
+}

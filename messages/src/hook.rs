@@ -1,0 +1,103 @@
+//! The calls that a deposit has the rollup run, so that what arrives is wrapped.
+//!
+//! A deposit credits the bridged coin; the token that users hold is its wrapped form, and only the holder can have it
+//! wrapped. So the holder signs two calls beforehand and the deposit carries them (`router-mechanics.md` §5).
+
+use chain::{Account, U256, Vm};
+use registry::{AssetRef, ChainRef, Facts, Origin, Registry};
+
+use crate::address::{self, Person};
+use crate::amino::{Amino as _, Call, Input};
+use crate::ask::Msg;
+use crate::calls;
+use crate::evm::{contract, short};
+use crate::refused::Refused;
+
+/// Who wants to deposit what. No amount: the calls wrap everything that there is.
+#[derive(Clone, Copy)]
+pub struct OpHookAsk<'a> {
+    /// Chains and assets.
+    pub registry: &'a Registry,
+    /// What the chains said last.
+    pub facts: &'a Facts,
+    /// What is sent.
+    pub source: AssetRef,
+    /// The user's own address, in a spelling of the destination chain.
+    pub source_address: &'a str,
+    /// What is to arrive.
+    pub dest: AssetRef,
+    /// Who gets it.
+    pub dest_address: &'a str,
+}
+
+/// What the user signs as a transaction of the rollup and then hands to [`crate::transactions`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpHook {
+    /// The rollup: whose account signs, and where it runs.
+    pub chain: ChainRef,
+    /// In order.
+    pub hook: Vec<Msg>,
+}
+
+/// The calls to sign for a deposit of `source` that arrives as `dest`.
+///
+/// [`Refused::HookNotRequired`] unless `dest` is the wrapped form of what a bridge mints, `source` is on another chain,
+/// and packets cannot do the wrapping: whether the planner then takes the bridge is for the caller to ask it.
+pub fn op_hook(ask: &OpHookAsk<'_>) -> Result<OpHook, Refused> {
+    let chain = ask.registry[ask.dest].chain;
+    if !needed(ask.registry, ask.facts, ask.source, ask.dest) {
+        return Err(Refused::HookNotRequired);
+    }
+    let signer = address::read(ask.registry, chain, "source_address", ask.source_address)?;
+    let recipient = address::read(ask.registry, chain, "dest_address", ask.dest_address)?;
+    let calls = calls(ask.registry, ask.facts, ask.dest, signer.account, &recipient)?;
+    Ok(OpHook { chain, hook: calls.iter().map(Call::msg).collect() })
+}
+
+fn needed(registry: &Registry, facts: &Facts, source: AssetRef, dest: AssetRef) -> bool {
+    let chain = registry[dest].chain;
+    let Origin::Wrapped { parent, .. } = registry[dest].origin else { return false };
+    let Origin::Bridged { bridge, parent: l1 } = registry[parent].origin else { return false };
+    let by_packet = facts.migrated(registry, bridge, &registry[l1].denom).is_some()
+        && facts.hooks_allowed(registry, chain);
+    registry[source].chain != chain && registry[chain].vm == Vm::Evm && !by_packet
+}
+
+/// What `signer` has to run so that all of the coin behind `wrapped` is wrapped for `recipient`.
+pub(crate) fn calls(
+    registry: &Registry,
+    facts: &Facts,
+    wrapped: AssetRef,
+    signer: Account,
+    recipient: &Person,
+) -> Result<[Call; 2], Refused> {
+    let asset = &registry[wrapped];
+    let Origin::Wrapped { contract: wrapper, parent } = &asset.origin else {
+        return Err(Refused::HookNotRequired);
+    };
+    let spender = contract("wrapper", wrapper)?;
+    let coin = &registry[*parent];
+    let receiver = short(registry, asset.chain, recipient)?;
+    let sender = signer.to_bech32(&registry[asset.chain].bech32_prefix);
+    let call =
+        |contract: &str, data: &[u8]| Call { sender: sender.clone(), input: Input::new(contract, data) };
+    Ok([
+        call(&token(registry, facts, *parent)?, &calls::approve(spender, U256::MAX)),
+        call(wrapper, &calls::wrap_all(receiver, &coin.denom, coin.decimals)),
+    ])
+}
+
+/// The ERC-20 behind an asset, as registry or chain write it: what they name, else what its denomination says.
+pub(crate) fn token(registry: &Registry, facts: &Facts, asset: AssetRef) -> Result<String, Refused> {
+    let denom = &registry[asset].denom;
+    let said = facts.contract(registry, asset).map(str::to_owned);
+    let text = said
+        .or_else(|| denom.strip_prefix("evm/").map(|digits| format!("0x{digits}")))
+        .or_else(|| denom.starts_with("0x").then(|| denom.clone()))
+        .ok_or_else(|| Refused::NoContract {
+            denom: denom.clone(),
+            chain: registry[registry[asset].chain].id.clone(),
+        })?;
+    contract("token contract", &text)?;
+    Ok(text)
+}

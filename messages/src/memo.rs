@@ -1,0 +1,132 @@
+//! Memos that make a packet travel on, or call a contract where it arrives.
+//!
+//! `forward` is read by the packet forward middleware, `evm` by minievm's IBC hooks (`router-mechanics.md` §4.2, §4.3).
+//! Both refuse members that they do not know, so there are none beside these.
+
+use serde::Serialize;
+
+use crate::amino::{Input, json};
+use crate::refused::Refused;
+
+/// Longest memo that ibc-go takes, in bytes.
+const MAX_MEMO: usize = 32_768;
+/// Longest receiver that ibc-go takes, in bytes.
+const MAX_RECEIVER: usize = 2_048;
+
+/// What the chain that receives a packet does with it.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Memo {
+    Forward(Forward),
+    Evm(Hook),
+}
+
+/// Send it on.
+#[derive(Serialize)]
+pub(crate) struct Forward {
+    receiver: String,
+    port: String,
+    channel: String,
+    timeout: &'static str,
+    retries: u8,
+    /// What the next chain does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Box<Memo>>,
+}
+
+/// Call a contract as the packet's own account.
+#[derive(Serialize)]
+pub(crate) struct Hook {
+    message: Input,
+}
+
+/// Who gets a packet, and its memo.
+pub(crate) struct Arrival {
+    pub(crate) receiver: String,
+    pub(crate) memo: Option<Memo>,
+}
+
+impl Arrival {
+    /// At an account, where it stays.
+    pub(crate) fn at(receiver: String) -> Self {
+        Self { receiver, memo: None }
+    }
+
+    /// At a contract, which is called. The hook wants it to be the receiver, letter by letter.
+    pub(crate) fn calling(input: Input) -> Self {
+        Self { receiver: input.contract_addr.clone(), memo: Some(Memo::Evm(Hook { message: input })) }
+    }
+
+    /// At `receiver`, from where it is sent on over a channel of that chain and arrives as `self`.
+    ///
+    /// Each try may take ten minutes from when it is made, and there are three: an absolute time would be read as a
+    /// duration of decades.
+    pub(crate) fn forwarded_by(self, receiver: String, port: &str, channel: &str) -> Self {
+        let forward = Forward {
+            receiver: self.receiver,
+            port: port.to_owned(),
+            channel: channel.to_owned(),
+            timeout: "10m",
+            retries: 2,
+            next: self.memo.map(Box::new),
+        };
+        Self { receiver, memo: Some(Memo::Forward(forward)) }
+    }
+
+    /// Receiver and memo as texts, an empty one if there is none, within what ibc-go takes.
+    pub(crate) fn texts(self) -> Result<(String, String), Refused> {
+        let memo = self.memo.as_ref().map(json).unwrap_or_default();
+        within("receiver of the packet", self.receiver.len(), MAX_RECEIVER)?;
+        within("memo of the packet", memo.len(), MAX_MEMO)?;
+        Ok((self.receiver, memo))
+    }
+}
+
+fn within(what: &'static str, size: usize, limit: usize) -> Result<(), Refused> {
+    if size > limit { Err(Refused::TooLarge { what, size, limit }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memo_is_as_deep_as_the_packet_travels() {
+        let call = Input::new("0xB24905344757Bf9CE80442fE1245A9019ee2d749", &[0x1e, 0xfd]);
+        let arrival = Arrival::calling(call)
+            .forwarded_by("pfm".to_owned(), "transfer", "channel-97")
+            .forwarded_by("middle".to_owned(), "transfer", "channel-3");
+        let (receiver, memo) = arrival.texts().unwrap();
+        assert_eq!(receiver, "middle");
+        assert_eq!(
+            memo,
+            concat!(
+                r#"{"forward":{"receiver":"pfm","port":"transfer","channel":"channel-3","timeout":"10m","retries":2,"#,
+                r#""next":{"forward":{"receiver":"0xB24905344757Bf9CE80442fE1245A9019ee2d749","port":"transfer","#,
+                r#""channel":"channel-97","timeout":"10m","retries":2,"next":{"evm":{"message":{"#,
+                r#""contract_addr":"0xB24905344757Bf9CE80442fE1245A9019ee2d749","input":"0x1efd","value":"0","#,
+                r#""access_list":[]}}}}}}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn what_chains_would_refuse_for_its_length_is_refused_here_with_length_and_limit() {
+        let long =
+            |length: usize| Arrival::at("r".repeat(length)).texts().map(|(receiver, _)| receiver.len());
+        assert_eq!(long(2_048), Ok(2_048));
+        assert_eq!(
+            long(2_049),
+            Err(Refused::TooLarge { what: "receiver of the packet", size: 2_049, limit: 2_048 })
+        );
+        let memo = |bytes: usize| Arrival::calling(Input::new("0x", &vec![0; bytes])).texts();
+        assert_eq!(memo(16_000).unwrap().1.len(), 32_084);
+        let most = 16_000 + (MAX_MEMO - 32_084) / 2;
+        assert_eq!(memo(most).unwrap().1.len(), MAX_MEMO);
+        let refused = memo(most + 1).unwrap_err();
+        assert_eq!(
+            refused,
+            Refused::TooLarge { what: "memo of the packet", size: MAX_MEMO + 2, limit: MAX_MEMO }
+        );
+    }
+}

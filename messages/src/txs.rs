@@ -1,0 +1,177 @@
+//! Cuts a plan into transactions.
+//!
+//! Nothing is taken on trust: that the hops join, and that each is one that its channel, bridge, wrapper or group makes,
+//! is checked here once, so that the builders of messages need not.
+
+use std::ops::Range;
+
+use chain::{U256, Vm};
+use planner::{Hop, Plan, Step};
+use registry::{AssetRef, Bridge, ChainKind, ChainRef, ChannelRef, Origin, Registry};
+
+use crate::address::{People, Person};
+use crate::ask::{Ask, Made, Tx};
+use crate::layer_zero;
+use crate::refused::Refused;
+use crate::slippage::Slippage;
+
+/// Longest plan that is looked at: chains would not forward a packet that far.
+const MAX_HOPS: usize = 32;
+
+/// What the user signs for a plan: its hops with the same `tx` are one transaction.
+pub fn transactions(ask: &Ask<'_>) -> Result<Made, Refused> {
+    let parts = parts(ask.registry, ask.plan)?;
+    let slippage = Slippage::parse(ask.slippage_percent)?;
+    let timeout = deadline(ask)?;
+    let people = People::read(ask.registry, ask.plan, ask.addresses)?;
+    let mut txs = Vec::with_capacity(parts.len());
+    for (tx, range) in parts.into_iter().enumerate() {
+        let signer = people.signer(tx).ok_or_else(|| odd("a transaction has no signer"))?;
+        let hops = &ask.plan.hops[range.clone()];
+        let stretch = Stretch { ask, hops, signer, end: people.end(tx), timeout, slippage };
+        txs.push(stretch.tx(range)?);
+    }
+    Ok(Made { txs, min_amount_out: least(ask, slippage)? })
+}
+
+/// One transaction's hops and whose it is.
+pub(crate) struct Stretch<'a> {
+    pub(crate) ask: &'a Ask<'a>,
+    /// One at least.
+    pub(crate) hops: &'a [Hop],
+    pub(crate) signer: &'a Person,
+    /// Who has the tokens when it is done.
+    pub(crate) end: &'a Person,
+    /// When packets are returned, Unix time in nanoseconds.
+    pub(crate) timeout: u64,
+    pub(crate) slippage: Slippage,
+}
+
+impl Stretch<'_> {
+    fn tx(&self, hops: Range<usize>) -> Result<Tx, Refused> {
+        let chain = self.chain_of(self.hops[0].from);
+        if self.ask.registry[chain].kind == ChainKind::Evm {
+            return self.evm(chain, hops);
+        }
+        let mut path = vec![chain];
+        for hop in self.hops {
+            let next = self.chain_of(hop.to);
+            if path.last() != Some(&next) {
+                path.push(next);
+            }
+        }
+        Ok(Tx::Cosmos { chain, path, signer: self.signer.text.clone(), msgs: self.cosmos()?, hops })
+    }
+
+    pub(crate) fn chain_of(&self, asset: AssetRef) -> ChainRef {
+        self.ask.registry[asset].chain
+    }
+
+    /// The hops in words, for a refusal.
+    pub(crate) fn told(&self) -> String {
+        let words: Vec<&str> = self.hops.iter().map(|hop| word(hop.step)).collect();
+        words.join(", ")
+    }
+}
+
+/// The least that arrives. Only a group of LayerZero that keeps a fee decides by itself how much it gives.
+fn least(ask: &Ask<'_>, slippage: Slippage) -> Result<U256, Refused> {
+    let mut exact = true;
+    for hop in &ask.plan.hops {
+        exact &= !layer_zero::keeps_a_fee(ask.registry, hop)?;
+    }
+    let planned = ask.plan.hops.last().map(|hop| hop.amount_out).unwrap_or_default();
+    Ok(if exact { planned } else { slippage.least(planned) })
+}
+
+fn deadline(ask: &Ask<'_>) -> Result<u64, Refused> {
+    let refused = Refused::Timeout(ask.timeout_seconds);
+    let nanos = ask.timeout_seconds.checked_mul(1_000_000_000).filter(|nanos| *nanos > 0);
+    nanos.and_then(|nanos| ask.now_nanos.checked_add(nanos)).ok_or(refused)
+}
+
+/// The hops of each transaction, after all hops were looked at.
+fn parts(registry: &Registry, plan: &Plan) -> Result<Vec<Range<usize>>, Refused> {
+    if plan.hops.is_empty() || plan.hops.len() > MAX_HOPS {
+        return Err(odd(format!("it has {} hops, not 1 to {MAX_HOPS}", plan.hops.len())));
+    }
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for (index, hop) in plan.hops.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| &plan.hops[before]);
+        if before.is_some_and(|before| before.to != hop.from || before.amount_out != hop.amount_in) {
+            return Err(odd(format!("hop {index} does not start with what the one before brought")));
+        }
+        if hop.amount_in.is_zero() || hop.amount_out.is_zero() || hop.amount_in == U256::MAX {
+            let denom = registry[hop.from].denom.clone();
+            // ICS-20 reads the largest number as "all that there is".
+            let must = "it must be at least 1, bring at least 1, and be below 2^256 - 1".to_owned();
+            return Err(Refused::Amount { amount: hop.amount_in, denom, must });
+        }
+        if !fits(registry, hop) {
+            return Err(odd(format!("hop {index} is no {} between these assets", word(hop.step))));
+        }
+        match parts.last_mut() {
+            Some(part) if hop.tx + 1 == part_count(before) => part.end = index + 1,
+            _ if hop.tx == part_count(before) => parts.push(index..index + 1),
+            _ => return Err(odd(format!("hop {index} is in transaction {}", hop.tx))),
+        }
+    }
+    Ok(parts)
+}
+
+/// How many transactions there are up to a hop.
+fn part_count(hop: Option<&Hop>) -> usize {
+    hop.map_or(0, |hop| hop.tx.saturating_add(1))
+}
+
+/// Whether a hop leads from its one asset to the other by what it names.
+fn fits(registry: &Registry, hop: &Hop) -> bool {
+    let (from, to) = (&registry[hop.from], &registry[hop.to]);
+    let cosmos = |chain: ChainRef| registry[chain].kind == ChainKind::Cosmos;
+    let joins = |channel: ChannelRef| {
+        let channel = &registry[channel];
+        let ends = channel.on(from.chain).is_some() && channel.on(to.chain).is_some();
+        ends && from.chain != to.chain && cosmos(from.chain) && cosmos(to.chain)
+    };
+    let down = |bridge: &Bridge| bridge.l1 == from.chain && bridge.l2 == to.chain;
+    let up = |bridge: &Bridge| bridge.l2 == from.chain && bridge.l1 == to.chain;
+    let wraps = |wrapped: AssetRef, coin: AssetRef| {
+        let asset = &registry[wrapped];
+        let of = matches!(&asset.origin, Origin::Wrapped { parent, .. } if *parent == coin);
+        of && registry[asset.chain].vm == Vm::Evm
+    };
+    match hop.step {
+        Step::Send => hop.from == hop.to && hop.amount_in == hop.amount_out,
+        Step::Ibc { channel } => joins(channel),
+        Step::MigratedDeposit { bridge, channel } => joins(channel) && down(&registry[bridge]),
+        Step::MigratedWithdraw { bridge, channel } => joins(channel) && up(&registry[bridge]),
+        Step::Deposit { bridge } => down(&registry[bridge]),
+        Step::Withdraw { bridge } => up(&registry[bridge]),
+        Step::Wrap => wraps(hop.to, hop.from),
+        Step::Unwrap => wraps(hop.from, hop.to),
+        Step::LayerZero { oft, from: leaves, to: lands, .. } => {
+            let legs = &registry[oft].legs;
+            let is =
+                |position: usize, asset: AssetRef| legs.get(position).is_some_and(|leg| leg.asset == asset);
+            leaves != lands && is(leaves, hop.from) && is(lands, hop.to)
+        }
+    }
+}
+
+fn word(step: Step) -> &'static str {
+    match step {
+        Step::Send => "send",
+        Step::Ibc { .. } => "IBC transfer",
+        Step::MigratedDeposit { .. } => "migrated deposit",
+        Step::MigratedWithdraw { .. } => "migrated withdrawal",
+        Step::Deposit { .. } => "deposit",
+        Step::Withdraw { .. } => "withdrawal",
+        Step::Wrap => "wrap",
+        Step::Unwrap => "unwrap",
+        Step::LayerZero { .. } => "LayerZero transfer",
+    }
+}
+
+pub(crate) fn odd(what: impl Into<String>) -> Refused {
+    Refused::Plan(what.into())
+}
