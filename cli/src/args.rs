@@ -6,6 +6,7 @@ use crate::db::Db;
 use crate::demo::Demo;
 use crate::record::Record;
 use crate::replay::Replay;
+use crate::route::Route;
 use crate::settings::given::{Given, Service};
 
 /// The widest line of help.
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Ingest(Given<Service>),
     /// Serves a database that `run` or `ingest` writes, while they do
     Query(Given<Service>),
+    /// Plans transfers between chains, makes the messages to sign, and follows them
+    Route(Route),
     /// Indexes and serves a recorded chain: needs no node and no network
     Demo(Demo),
     /// Plays a node from a recording
@@ -48,7 +51,11 @@ pub(crate) enum Command {
         settings: Given<Service>,
     },
     /// Prints the interface as a Swagger 2.0 document
-    Openapi,
+    Openapi {
+        /// That of `cairn route` instead of the indexer's
+        #[arg(long)]
+        route: bool,
+    },
 }
 
 fn version() -> &'static str {

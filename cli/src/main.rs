@@ -5,6 +5,7 @@
 //! | `args` | the commands |
 //! | `settings` | every setting: flags, environment, file, documentation |
 //! | `run` | indexes a node's chain, and serves it |
+//! | `route` | plans and follows transfers between chains |
 //! | `follow` | serves what another process indexes |
 //! | `demo`, `replay`, `record` | recorded chains: shown, played, made |
 //! | `db` | looks at a database and mends it |
@@ -26,6 +27,7 @@ mod output;
 mod progress;
 mod record;
 mod replay;
+mod route;
 mod run;
 mod runtime;
 mod serve;
@@ -42,7 +44,7 @@ use crate::settings::given::{Given, Service};
 
 fn main() -> ExitCode {
     match execute(Cli::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // If standard error is gone, the exit code still tells.
             drop(io::stderr().write_all(chain(&error).as_bytes()));
@@ -55,8 +57,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn execute(command: Command) -> anyhow::Result<()> {
+fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Route(args) => return route::run(args),
         Command::Run(given) => run::run(&settings(given)?, true),
         Command::Ingest(given) => run::run(&settings(given)?, false),
         Command::Query(given) => follow::query(&settings(given)?),
@@ -70,11 +73,16 @@ fn execute(command: Command) -> anyhow::Result<()> {
             Settings::new(&values)?;
             Ok(output::print(&settings::print::effective(&values))?)
         }
-        Command::Openapi => {
+        Command::Openapi { route: false } => {
             let document = query::document(serve::VERSION, true);
             Ok(output::print(&format!("{document:#}\n"))?)
         }
+        Command::Openapi { route: true } => {
+            let document = ::route::document(serve::VERSION);
+            Ok(output::print(&format!("{document:#}\n"))?)
+        }
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
 fn settings(given: Given<Service>) -> anyhow::Result<Settings> {

@@ -9,6 +9,7 @@ use store::{RocksOptions, RocksStore};
 use tokio::sync::watch;
 
 use crate::logging::{self, Screen};
+use crate::route::{Routing, load};
 use crate::serve::{COMMIT, Serving, VERSION};
 use crate::settings::Settings;
 use crate::{interrupt, metrics, progress, runtime};
@@ -43,9 +44,21 @@ pub(crate) async fn index(
         ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
         () = interrupt::stopped(stop) => return Ok(()),
     };
+    let routing = settings
+        .route
+        .as_ref()
+        .filter(|_| serves)
+        .map(|route| Ok::<_, anyhow::Error>((Routing::start(route, load(&route.registry)?)?, route)));
+    let routing = async {
+        match routing.transpose()? {
+            Some((routing, route)) => routing.run(&route.registry, stop).await,
+            None => std::future::pending().await,
+        }
+    };
     let serving = serves.then(|| Serving::start(settings, Arc::clone(&store) as _)).transpose()?;
     let outcome = tokio::select! {
         outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
+        outcome = routing => outcome,
         outcome = watch_over(&ingest, &store, screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
     };
     if let Some(serving) = serving {

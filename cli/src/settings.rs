@@ -37,6 +37,7 @@ use self::keys::Key;
 use self::units::{BadText, ByteSize, Span, choice};
 use self::value::Origin;
 pub(crate) use self::value::{Error, Value};
+use crate::route::RouteSettings;
 
 /// Values by the name of their setting.
 pub(crate) type Values = BTreeMap<&'static str, Value>;
@@ -86,6 +87,8 @@ pub(crate) struct Settings {
     pub(crate) cors: Cors,
     pub(crate) log: Log,
     pub(crate) empty_cursor: EmptyCursor,
+    /// None if transfers are not routed.
+    pub(crate) route: Option<RouteSettings>,
 }
 
 impl Settings {
@@ -93,7 +96,10 @@ impl Settings {
     pub(crate) fn new(values: &Values) -> Result<Self, Error> {
         let read = Reader(values);
         let bytes = |bytes: &usize| units::bytes_text(u64::try_from(*bytes).unwrap_or(u64::MAX));
+        let cors = read.cors()?;
+        let max_connections = read.bounded("max_connections", CONNECTIONS, |n| *n, usize::to_string)?;
         Ok(Self {
+            route: read.route(&cors, max_connections)?,
             data: read.optional("data")?.map(|Text(text)| PathBuf::from(text)),
             listen: read.one::<Address>("listen")?.0,
             metrics: read.optional::<Address>("metrics")?.map(|Address(at)| at),
@@ -111,8 +117,8 @@ impl Settings {
             look_ahead: read.bounded("look_ahead", LOOK_AHEAD, |n| *n, usize::to_string)?,
             poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
             cache: read.bounded("cache", CACHE, |ByteSize(bytes)| *bytes, bytes)?.0,
-            max_connections: read.bounded("max_connections", CONNECTIONS, |n| *n, usize::to_string)?,
-            cors: read.cors()?,
+            max_connections,
+            cors,
             log: Log { filter: read.one::<Filter>("log")?.0, format: read.one("log_format")? },
             empty_cursor: read.one::<Cursor>("pagination.empty_cursor")?.0,
         })
@@ -204,6 +210,18 @@ impl Reader<'_> {
         let seconds = |Span(time): &Span| time.as_secs() + u64::from(time.subsec_nanos() > 0);
         let span = self.bounded("reconcile", RECONCILE_S, seconds, |s| format!("{s}s"))?;
         Ok(Some(Duration::from_secs(seconds(&span))).filter(|every| !every.is_zero()))
+    }
+
+    fn route(&self, cors: &Cors, max_connections: usize) -> Result<Option<RouteSettings>, Error> {
+        let Some(Text(registry)) = self.optional("route.registry")? else { return Ok(None) };
+        let Text(data) = self.one("route.data")?;
+        Ok(Some(RouteSettings {
+            registry: PathBuf::from(registry),
+            data: PathBuf::from(data),
+            listen: self.one::<Address>("route.listen")?.0,
+            cors: cors.clone(),
+            max_connections,
+        }))
     }
 
     fn cors(&self) -> Result<Cors, Error> {

@@ -288,6 +288,43 @@ const EMPTY_CURSOR: Key = Key {
            empty string as the published interface words it",
 };
 
+const ROUTE_REGISTRY: Key = Key {
+    name: "route.registry",
+    flag: "route-registry",
+    env: "CAIRN_ROUTE_REGISTRY",
+    value: "DIR",
+    many: false,
+    default: None,
+    example: "registry/example",
+    scope: Scope::Service,
+    help: "Directory of a registry of chains and assets: `cairn run` then plans and follows transfers as well, as `cairn \
+           route` does. Read again on SIGHUP",
+};
+
+const ROUTE_DATA: Key = Key {
+    name: "route.data",
+    flag: "route-data",
+    env: "CAIRN_ROUTE_DATA",
+    value: "DIR",
+    many: false,
+    default: None,
+    example: "/var/lib/cairn-route",
+    scope: Scope::Service,
+    help: "Directory of the database of tracked transfers; needed with `route.registry`",
+};
+
+const ROUTE_LISTEN: Key = Key {
+    name: "route.listen",
+    flag: "route-listen",
+    env: "CAIRN_ROUTE_LISTEN",
+    value: "ADDR",
+    many: false,
+    default: Some("127.0.0.1:8081"),
+    example: "",
+    scope: Scope::Service,
+    help: "IP address and port that the routing interface listens on; port 0 takes a free one",
+};
+
 const LOG: Key = Key {
     name: "log",
     flag: "log",
@@ -336,6 +373,9 @@ pub(crate) const KEYS: &[&Key] = &[
     &LOG,
     &LOG_FORMAT,
     &EMPTY_CURSOR,
+    &ROUTE_REGISTRY,
+    &ROUTE_DATA,
+    &ROUTE_LISTEN,
 ];
 
 /// The setting of this name in a configuration file.

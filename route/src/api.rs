@@ -1,0 +1,81 @@
+//! The endpoints, one file a group.
+
+pub(crate) mod assets;
+pub(crate) mod balances;
+pub(crate) mod chains;
+pub(crate) mod explore;
+pub(crate) mod msgs;
+pub(crate) mod op_hook;
+pub(crate) mod route;
+pub(crate) mod tx;
+pub(crate) mod unserved;
+
+use serde::Serialize;
+use web::call::Call;
+use web::endpoint::{Freshness, Param, Type};
+use web::refusal::Refusal;
+use web::reply::Reply;
+
+use crate::deny;
+
+/// The catalogue changes when an operator changes it.
+const CATALOGUE: Freshness = Freshness(10);
+
+/// The chains that are asked for: repeated, or separated by commas, or both.
+const CHAIN_IDS: Param = Param::query(
+    "chain_ids",
+    Type::Texts,
+    "Only these chains, repeated or separated by commas; all if none is named.",
+);
+
+/// Only test networks.
+const ONLY_TESTNETS: Param =
+    Param::query_or("only_testnets", Type::Boolean, "false", "Only chains whose tokens are worth nothing.");
+
+/// An answer as JSON.
+fn json(answer: &impl Serialize) -> Result<Reply, Refusal> {
+    serde_json::to_vec(answer).map(Reply::json).map_err(deny::internal)
+}
+
+/// Which chains a call is about.
+struct Selection<'c> {
+    ids: Vec<&'c str>,
+    only_testnets: bool,
+}
+
+impl<'c> Selection<'c> {
+    fn of(call: &'c Call<'_>) -> Result<Self, Refusal> {
+        let ids = call.all("chain_ids").flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty()).collect();
+        Ok(Self { ids, only_testnets: flag(call, "only_testnets", false)? })
+    }
+
+    fn has(&self, chain: &registry::Chain) -> bool {
+        (self.ids.is_empty() || self.ids.contains(&chain.id.as_str()))
+            && (chain.testnet || !self.only_testnets)
+    }
+}
+
+/// `true` or `false` in the query, or what holds without it.
+fn flag(call: &Call<'_>, name: &str, default: bool) -> Result<bool, Refusal> {
+    match call.first(name) {
+        None => Ok(default),
+        Some("true") => Ok(true),
+        Some("false") => Ok(false),
+        Some(other) => Err(deny::invalid(name, &format!("`{other}` must be true or false"))),
+    }
+}
+
+/// A chain by the key of a map in a request. Skip's client rewrites keys: each upper-case letter becomes `_` and its
+/// lower-case form (`router-api.md` §3.1).
+fn chain_by_key(registry: &registry::Registry, key: &str) -> Option<registry::ChainRef> {
+    let rewritten = |id: &str| {
+        let letters = id.chars().flat_map(|letter| {
+            let mark = letter.is_ascii_uppercase().then_some('_');
+            mark.into_iter().chain([letter.to_ascii_lowercase()])
+        });
+        letters.eq(key.chars())
+    };
+    let by_rewriting =
+        || registry.chains().find(|(_, chain)| rewritten(&chain.id)).map(|(reference, _)| reference);
+    registry.chain(key).or_else(by_rewriting)
+}

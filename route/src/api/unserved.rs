@@ -1,0 +1,50 @@
+//! What clients know and this service does not do, and whether it is up.
+
+use http::StatusCode;
+use web::call::Call;
+use web::endpoint::{Endpoint, Freshness, Handler, Method};
+use web::refusal::Refusal;
+use web::reply::Reply;
+use web::schema::{ERROR_RESPONSE, Schema};
+
+use crate::deny;
+use crate::service::Service;
+
+/// The group's endpoints.
+pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
+    unserved("/v2/tx/submit", "Broadcasts: never done here. The client broadcasts, then calls /v2/tx/track."),
+    unserved("/nft", "Messages of NFT transfers: not made here."),
+    Endpoint {
+        method: Method::Get,
+        path: "/health",
+        tag: "App",
+        summary: "Whether the service is up.",
+        params: &[],
+        response: &HEALTH,
+        handler: Handler::Now(health),
+        cache: Freshness(0),
+    },
+];
+
+static HEALTH: Schema = Schema { name: "app.Health", doc: "The text OK.", fields: &[] };
+
+const fn unserved(path: &'static str, summary: &'static str) -> Endpoint<Service> {
+    Endpoint {
+        method: Method::Post,
+        path,
+        tag: "App",
+        summary,
+        params: &[],
+        response: &ERROR_RESPONSE,
+        handler: Handler::Now(refuse),
+        cache: Freshness(0),
+    }
+}
+
+fn refuse(_: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
+    Err(deny::unserved())
+}
+
+fn health(_: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
+    Ok(Reply { status: StatusCode::OK, content_type: "text/plain", body: "OK".into() })
+}

@@ -1,0 +1,192 @@
+//! Compares a registry with the chains, for `cairn route check --online`.
+//!
+//! What is asked: is every channel open at both ends and do these name each other, is the client behind it active and of
+//! the right chain; does every bridge exist; do the chains' own traces hash to the denominations that are claimed; are
+//! contracts what they are said to be. A chain that does not answer is a finding too.
+
+use registry::denom;
+use registry::{AssetRef, ChainKind, Channel, End, Origin, Registry};
+use serde::Deserialize;
+
+use crate::nodes::Nodes;
+use crate::refresh::{self, Said};
+
+/// One thing that is not as the registry says, or could not be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Which part of the registry.
+    pub part: String,
+    /// What is wrong with it.
+    pub what: String,
+    /// Whether the chain did not answer, rather than answer something else.
+    pub unasked: bool,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.part, self.what)
+    }
+}
+
+/// Asks all chains; the findings are in no order that means anything, but sorted.
+pub async fn online(nodes: &Nodes, registry: &Registry) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for said in refresh::everything(nodes, registry).await {
+        findings.extend(of_answer(registry, said));
+    }
+    for (asset, about) in registry.assets() {
+        let of_cosmos = registry[about.chain].kind == ChainKind::Cosmos;
+        let outcome = match about.origin {
+            Origin::Ibc { .. } if of_cosmos => trace(nodes, registry, asset).await,
+            Origin::Bridged { .. } => base(nodes, registry, asset).await,
+            _ => Ok(None),
+        };
+        let part = format!("asset {} of {}", about.denom, registry[about.chain].id);
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(what)) => findings.push(Finding { part, what, unasked: false }),
+            Err(what) => findings.push(Finding { part, what, unasked: true }),
+        }
+    }
+    findings.sort_by(|a, b| (&a.part, &a.what).cmp(&(&b.part, &b.what)));
+    findings
+}
+
+fn of_answer(registry: &Registry, said: Said) -> Vec<Finding> {
+    let wrong = |part: String, what: String| vec![Finding { part, what, unasked: false }];
+    let unasked = |part: String, what: String| vec![Finding { part, what, unasked: true }];
+    match said {
+        Said::Channel(end, outcome) => {
+            let chain = &registry[end.chain].id;
+            let part = format!("channel {}/{} of {chain}", end.port, end.channel);
+            let said = match outcome {
+                Ok(said) => said,
+                Err(reason) => return unasked(part, reason),
+            };
+            let mut found = Vec::new();
+            if let Some(trouble) = said.trouble(chain, &end.channel) {
+                found.extend(wrong(part.clone(), trouble));
+            }
+            if let Some(far) = far_end(registry, &end) {
+                let (port, channel) = &said.counterparty;
+                if said.state == "STATE_OPEN" && (port, channel) != (&far.port, &far.channel) {
+                    let what = format!(
+                        "its other end is {port}/{channel}, the registry says {}/{}",
+                        far.port, far.channel
+                    );
+                    found.extend(wrong(part.clone(), what));
+                }
+                let id = &registry[far.chain].id;
+                if !said.client_chain.is_empty() && said.client_chain != *id {
+                    found.extend(wrong(
+                        part,
+                        format!("its client is of chain {}, the registry says {id}", said.client_chain),
+                    ));
+                }
+            }
+            found
+        }
+        Said::Bridge(bridge, outcome) => {
+            let part = format!("bridge {}", registry[bridge].id);
+            match outcome {
+                Ok(facts) if facts.disabled => wrong(part, "it is disabled on the L1".to_owned()),
+                Ok(_) => Vec::new(),
+                // An unknown bridge is HTTP 500 and not 404 (recorded pair, README).
+                Err(reason) if reason.contains("not found") => wrong(part, reason),
+                Err(reason) => unasked(part, reason),
+            }
+        }
+        Said::Migration(bridge, denom, Err(reason)) => {
+            unasked(format!("bridge {}, migration of {denom}", registry[bridge].id), reason)
+        }
+        Said::Contract(chain, denom, Ok(None)) => {
+            wrong(format!("asset {denom} of {chain}"), "the chain has no ERC-20 for it".to_owned())
+        }
+        Said::Contract(chain, denom, Err(reason)) => unasked(format!("asset {denom} of {chain}"), reason),
+        Said::Hooks(chain, Err(reason)) => unasked(format!("hooks of {chain}"), reason),
+        Said::Migration(_, _, Ok(_)) | Said::Contract(_, _, Ok(Some(_))) | Said::Hooks(_, Ok(_)) => {
+            Vec::new()
+        }
+    }
+}
+
+fn far_end<'a>(registry: &'a Registry, end: &End) -> Option<&'a End> {
+    let here = |channel: &&Channel| channel.a == *end || channel.b == *end;
+    let channel = registry.channels().map(|(_, channel)| channel).find(here)?;
+    channel.beyond(end.chain)
+}
+
+/// What the chain itself says behind `ibc/<hash>`: under one path since ibc-go v9, under another before.
+async fn trace(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Option<String>, String> {
+    #[derive(Deserialize)]
+    struct Old {
+        denom_trace: Trace,
+    }
+    #[derive(Deserialize)]
+    struct Trace {
+        path: String,
+        base_denom: String,
+    }
+    #[derive(Deserialize)]
+    struct New {
+        denom: Denom,
+    }
+    #[derive(Deserialize)]
+    struct Denom {
+        base: String,
+        #[serde(default)]
+        trace: Vec<Hop>,
+    }
+    #[derive(Deserialize)]
+    struct Hop {
+        port_id: String,
+        channel_id: String,
+    }
+    let about = &registry[asset];
+    let chain = &registry[about.chain];
+    // What came home has no hash.
+    let Some(hash) = about.denom.strip_prefix("ibc/") else { return Ok(None) };
+    let old = refresh::get::<Old>(nodes, chain, &format!("/ibc/apps/transfer/v1/denom_traces/{hash}")).await;
+    let path = match old {
+        Ok(Some(Old { denom_trace })) => Some(format!("{}/{}", denom_trace.path, denom_trace.base_denom)),
+        Ok(None) | Err(_) => {
+            let new =
+                refresh::get::<New>(nodes, chain, &format!("/ibc/apps/transfer/v1/denoms/{hash}")).await?;
+            new.map(|New { denom }| {
+                let hops: String =
+                    denom.trace.iter().map(|hop| format!("{}/{}/", hop.port_id, hop.channel_id)).collect();
+                format!("{hops}{}", denom.base)
+            })
+        }
+    };
+    Ok(match path {
+        // A voucher that nobody holds yet.
+        None => None,
+        Some(path) if path == registry.path(asset) && denom::of_path(&path) == about.denom => None,
+        Some(path) => {
+            Some(format!("the chain says its path is {path}, the registry {}", registry.path(asset)))
+        }
+    })
+}
+
+/// What the rollup says behind `l2/<hash>`.
+async fn base(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Option<String>, String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        #[serde(alias = "denom")]
+        base_denom: String,
+    }
+    let about = &registry[asset];
+    let Origin::Bridged { parent, .. } = about.origin else { return Ok(None) };
+    let path = format!("/opinit/opchild/v1/base_denom?denom={}", refresh::escaped(&about.denom));
+    let answer = match refresh::get::<Answer>(nodes, &registry[about.chain], &path).await {
+        Ok(answer) => answer,
+        // Nobody has deposited it yet.
+        Err(reason) if reason.contains("not from L1") => None,
+        Err(reason) => return Err(reason),
+    };
+    let parent = &registry[parent].denom;
+    Ok(answer.filter(|answer| answer.base_denom != *parent).map(|answer| {
+        format!("the rollup says it is {} of the L1, the registry {parent}", answer.base_denom)
+    }))
+}

@@ -1,0 +1,341 @@
+//! Asks the chains what holds at the moment: channels, clients, bridges, migrations, hooks, contracts.
+//!
+//! Every question is bounded in time and answered or not for itself: what does not answer keeps the answer that it gave
+//! last. The questions are those of `router-mechanics.md` §1.3.
+
+use std::collections::HashMap;
+
+use futures_util::stream::{self, StreamExt as _};
+use registry::facts::BridgeFacts;
+use registry::{BridgeRef, Chain, ChainKind, ChainRef, End, Facts, Origin, Registry};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::nodes::Nodes;
+
+/// Questions at once.
+const AT_ONCE: usize = 16;
+
+/// One thing that a chain said, or that it could not be asked.
+pub(crate) enum Said {
+    Channel(End, Result<ChannelSaid, String>),
+    Bridge(BridgeRef, Result<BridgeFacts, String>),
+    Migration(BridgeRef, String, Result<Option<(String, String)>, String>),
+    Contract(String, String, Result<Option<String>, String>),
+    Hooks(String, Result<bool, String>),
+}
+
+/// What a chain says of its end of a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ChannelSaid {
+    /// `STATE_OPEN` is well.
+    pub(crate) state: String,
+    /// (port, channel) of the other end.
+    pub(crate) counterparty: (String, String),
+    /// `Active` is well.
+    pub(crate) client_status: String,
+    /// Which chain the client is of.
+    pub(crate) client_chain: String,
+}
+
+/// What all chains say; where they do not answer, what `before` has.
+pub async fn ask(nodes: &Nodes, registry: &Registry, before: &Facts) -> Facts {
+    let mut facts = before.clone();
+    for said in everything(nodes, registry).await {
+        note(registry, &mut facts, said);
+    }
+    facts
+}
+
+/// All answers, in no order.
+pub(crate) async fn everything(nodes: &Nodes, registry: &Registry) -> Vec<Said> {
+    let mut questions: Vec<futures_util::future::BoxFuture<'_, Said>> = Vec::new();
+    for (_, channel) in registry.channels().filter(|(_, channel)| channel.a.port == "transfer") {
+        for end in [&channel.a, &channel.b] {
+            questions.push(Box::pin(async move {
+                Said::Channel(end.clone(), channel_said(nodes, &registry[end.chain], end).await)
+            }));
+        }
+    }
+    for (reference, bridge) in registry.bridges() {
+        let l1 = &registry[bridge.l1];
+        questions
+            .push(Box::pin(async move { Said::Bridge(reference, bridge_said(nodes, l1, bridge.id).await) }));
+    }
+    for (reference, asset) in registry.assets() {
+        let chain = &registry[asset.chain];
+        if let Origin::Bridged { bridge, parent } = &asset.origin {
+            let (l1_denom, denom) = (&registry[*parent].denom, &asset.denom);
+            questions.push(Box::pin(async move {
+                Said::Migration(
+                    *bridge,
+                    l1_denom.clone(),
+                    migration_said(nodes, registry, asset.chain, denom).await,
+                )
+            }));
+        }
+        let wrapped_later = registry
+            .assets()
+            .any(|(_, other)| other.origin.parent() == Some(reference) && other.chain == asset.chain);
+        if chain.vm == chain::Vm::Evm
+            && chain.kind == ChainKind::Cosmos
+            && wrapped_later
+            && asset.contract.is_none()
+        {
+            questions.push(Box::pin(async move {
+                let said = contract_said(nodes, chain, &asset.denom).await;
+                Said::Contract(chain.id.clone(), asset.denom.clone(), said)
+            }));
+        }
+    }
+    for (reference, chain) in registry.chains() {
+        let wrapper = registry.assets().find_map(|(_, asset)| match &asset.origin {
+            Origin::Wrapped { contract, .. } if asset.chain == reference => Some(contract),
+            _ => None,
+        });
+        if let Some(wrapper) = wrapper {
+            questions.push(Box::pin(async move {
+                Said::Hooks(chain.id.clone(), hooks_said(nodes, chain, wrapper).await)
+            }));
+        }
+    }
+    stream::iter(questions).buffer_unordered(AT_ONCE).collect().await
+}
+
+/// Takes an answer over; no answer changes nothing.
+fn note(registry: &Registry, facts: &mut Facts, said: Said) {
+    let warn = |what: &str, reason: &str| tracing::debug!(what, reason, "a chain was not asked");
+    match said {
+        Said::Channel(end, Ok(said)) => {
+            let key = (registry[end.chain].id.clone(), end.port.clone(), end.channel.clone());
+            match said.trouble(&registry[end.chain].id, &end.channel) {
+                Some(reason) => facts.closed.insert(key, reason),
+                None => facts.closed.remove(&key),
+            };
+        }
+        Said::Bridge(bridge, Ok(said)) => {
+            let known = of_bridge(registry, facts, bridge);
+            *known = BridgeFacts { migrated: std::mem::take(&mut known.migrated), ..said };
+        }
+        Said::Migration(bridge, denom, Ok(to)) => {
+            of_bridge(registry, facts, bridge).migrated.insert(denom, to);
+        }
+        Said::Contract(chain, denom, Ok(Some(contract))) => {
+            facts.contracts.insert((chain, denom), contract);
+        }
+        Said::Hooks(chain, Ok(allowed)) => {
+            facts.hooks.insert(chain, allowed);
+        }
+        Said::Contract(_, _, Ok(None)) => {}
+        Said::Channel(end, Err(reason)) => warn(&end.channel, &reason),
+        Said::Bridge(_, Err(reason)) => warn("bridge", &reason),
+        Said::Migration(_, denom, Err(reason)) | Said::Contract(_, denom, Err(reason)) => {
+            warn(&denom, &reason)
+        }
+        Said::Hooks(chain, Err(reason)) => warn(&chain, &reason),
+    }
+}
+
+fn of_bridge<'a>(registry: &Registry, facts: &'a mut Facts, bridge: BridgeRef) -> &'a mut BridgeFacts {
+    let bridge = &registry[bridge];
+    facts.bridges.entry((registry[bridge.l1].id.clone(), bridge.id)).or_default()
+}
+
+impl ChannelSaid {
+    /// Why it cannot be used.
+    pub(crate) fn trouble(&self, chain: &str, channel: &str) -> Option<String> {
+        if self.state != "STATE_OPEN" {
+            return Some(format!("{channel} of {chain} is not open: {}", self.state));
+        }
+        (self.client_status != "Active")
+            .then(|| format!("the client behind {channel} of {chain} is {}", self.client_status))
+    }
+}
+
+async fn channel_said(nodes: &Nodes, chain: &Chain, end: &End) -> Result<ChannelSaid, String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        channel: Channel,
+    }
+    #[derive(Deserialize)]
+    struct Channel {
+        state: String,
+        counterparty: Counterparty,
+    }
+    #[derive(Deserialize)]
+    struct Counterparty {
+        port_id: String,
+        channel_id: String,
+    }
+    #[derive(Deserialize)]
+    struct ClientAnswer {
+        identified_client_state: Identified,
+    }
+    #[derive(Deserialize)]
+    struct Identified {
+        client_id: String,
+        client_state: ClientState,
+    }
+    #[derive(Deserialize)]
+    struct ClientState {
+        #[serde(default)]
+        chain_id: String,
+    }
+    #[derive(Deserialize)]
+    struct Status {
+        status: String,
+    }
+    let path = format!("/ibc/core/channel/v1/channels/{}/ports/{}", end.channel, end.port);
+    let (state, counterparty) = match get::<Answer>(nodes, chain, &path).await? {
+        Some(Answer { channel }) => {
+            (channel.state, (channel.counterparty.port_id, channel.counterparty.channel_id))
+        }
+        None => ("there is no such channel".to_owned(), (String::new(), String::new())),
+    };
+    let client = get::<ClientAnswer>(nodes, chain, &format!("{path}/client_state")).await?;
+    let Some(Identified { client_id, client_state }) = client.map(|answer| answer.identified_client_state)
+    else {
+        let (client_status, client_chain) = ("unknown".to_owned(), String::new());
+        return Ok(ChannelSaid { state, counterparty, client_status, client_chain });
+    };
+    let status =
+        get::<Status>(nodes, chain, &format!("/ibc/core/client/v1/client_status/{client_id}")).await?;
+    let client_status = status.map_or_else(|| "unknown".to_owned(), |answer| answer.status);
+    Ok(ChannelSaid { state, counterparty, client_status, client_chain: client_state.chain_id })
+}
+
+async fn bridge_said(nodes: &Nodes, l1: &Chain, id: u64) -> Result<BridgeFacts, String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        bridge_config: Settings,
+    }
+    #[derive(Deserialize)]
+    struct Settings {
+        #[serde(default)]
+        bridge_disabled: bool,
+        finalization_period: String,
+        submission_interval: String,
+    }
+    let answer = get::<Answer>(nodes, l1, &format!("/opinit/ophost/v1/bridges/{id}")).await?;
+    let Answer { bridge_config } = answer.ok_or_else(|| format!("the L1 has no bridge {id}"))?;
+    Ok(BridgeFacts {
+        disabled: bridge_config.bridge_disabled,
+        finalization_seconds: seconds(&bridge_config.finalization_period),
+        submission_seconds: seconds(&bridge_config.submission_interval),
+        migrated: HashMap::new(),
+    })
+}
+
+/// The L1's end of the channel that the rollup says a bridged coin goes over; `None` if it was not migrated.
+async fn migration_said(
+    nodes: &Nodes,
+    registry: &Registry,
+    l2: ChainRef,
+    denom: &str,
+) -> Result<Option<(String, String)>, String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        migration_info: Info,
+    }
+    #[derive(Deserialize)]
+    struct Info {
+        ibc_channel_id: String,
+        ibc_port_id: String,
+    }
+    let path = format!("/opinit/opchild/v1/migration_info/by_denom?denom={}", escaped(denom));
+    let Some(Answer { migration_info: info }) = get(nodes, &registry[l2], &path).await? else {
+        return Ok(None);
+    };
+    let (port, channel) = (info.ibc_port_id, info.ibc_channel_id);
+    let known = registry.channel_at(l2, &port, &channel);
+    let far = known.and_then(|reference| registry[reference].beyond(l2));
+    let far =
+        far.ok_or_else(|| format!("it was migrated to {port}/{channel}, which the registry does not have"))?;
+    Ok(Some((far.port.clone(), far.channel.clone())))
+}
+
+/// The ERC-20 behind a denomination of a minievm chain.
+pub(crate) async fn contract_said(
+    nodes: &Nodes,
+    chain: &Chain,
+    denom: &str,
+) -> Result<Option<String>, String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        address: String,
+    }
+    let denom = escaped(denom);
+    let answer =
+        get::<Answer>(nodes, chain, &format!("/minievm/evm/v1/contracts/by_denom?denom={denom}")).await?;
+    Ok(answer.map(|answer| answer.address))
+}
+
+/// Whether packets may call the wrapper (`initia.ibchooks.v1`): its own entry of the list, else the default.
+async fn hooks_said(nodes: &Nodes, chain: &Chain, wrapper: &str) -> Result<bool, String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        params: Params,
+    }
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(default)]
+        default_allowed: bool,
+    }
+    #[derive(Deserialize)]
+    struct List {
+        acls: Vec<Entry>,
+    }
+    #[derive(Deserialize)]
+    struct Entry {
+        address: String,
+        allowed: bool,
+    }
+    let wrapper = chain::Account::from_hex_literal(wrapper).ok_or("the wrapper's address is none")?;
+    let address = wrapper.to_bech32(&chain.bech32_prefix);
+    let list = get::<List>(nodes, chain, "/initia/ibchooks/v1/acls").await?;
+    let entry = list.and_then(|list| list.acls.into_iter().find(|entry| entry.address == address));
+    if let Some(entry) = entry {
+        return Ok(entry.allowed);
+    }
+    let answer = get::<Answer>(nodes, chain, "/initia/ibchooks/v1/params").await?;
+    Ok(answer.is_some_and(|answer| answer.params.default_allowed))
+}
+
+/// A text as a value of a query; the gateway wants slashes escaped.
+pub(crate) fn escaped(text: &str) -> percent_encoding::PercentEncode<'_> {
+    const PLAIN: &percent_encoding::AsciiSet =
+        &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    percent_encoding::utf8_percent_encode(text, PLAIN)
+}
+
+/// A REST answer; `None` if there is no such thing.
+pub(crate) async fn get<T: DeserializeOwned>(
+    nodes: &Nodes,
+    chain: &Chain,
+    path: &str,
+) -> Result<Option<T>, String> {
+    let rest = nodes.rest(chain).map_err(|error| error.to_string())?;
+    let Some(bytes) = rest.get_or_absent(path, None).await.map_err(|error| error.to_string())? else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| format!("{path}: {error}"))
+}
+
+/// A protobuf duration in JSON, `604800s`, in whole seconds.
+fn seconds(text: &str) -> Option<u64> {
+    let whole = text.strip_suffix('s')?.split('.').next()?;
+    whole.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_in_whole_seconds() {
+        assert_eq!(seconds("604800s"), Some(604_800));
+        assert_eq!(seconds("0.500s"), Some(0));
+        assert_eq!(seconds("10"), None);
+        assert_eq!(seconds("-1s"), None);
+    }
+}

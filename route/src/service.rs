@@ -1,0 +1,132 @@
+//! What the endpoints share: the world as it is known, the nodes, and the tracker.
+//!
+//! Holds: a request takes one [`World`] and keeps it to its end, so that a reload in between changes nothing for it; a
+//! registry that does not load leaves the old one in place.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use planner::Graph;
+use registry::{Facts, Registry};
+use tokio::sync::watch;
+use tracker::Tracker;
+
+use crate::config::Config;
+use crate::nodes::Nodes;
+use crate::quotes::Quoter;
+
+/// Chains and assets, the graph that they make, and what the chains said last.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// From files.
+    pub registry: Arc<Registry>,
+    /// Made from it.
+    pub graph: Arc<Graph>,
+    /// From nodes.
+    pub facts: Arc<Facts>,
+}
+
+/// A routing service.
+pub struct Service {
+    world: RwLock<World>,
+    /// Tells the tracker of a reload.
+    registry: watch::Sender<Arc<Registry>>,
+    tracker: Arc<Tracker>,
+    pub(crate) nodes: Nodes,
+    pub(crate) quoter: Quoter,
+    pub(crate) config: Config,
+    pub(crate) version: String,
+}
+
+/// Why a service does not start or reload.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The registry does not load.
+    #[error(transparent)]
+    Registry(#[from] registry::LoadError),
+    /// The database of tracked transfers does not open.
+    #[error(transparent)]
+    Tracker(#[from] tracker::Error),
+}
+
+impl Service {
+    /// A service over a registry that was loaded, with the database of tracked transfers in `data`.
+    ///
+    /// # Errors
+    /// If the database does not open.
+    pub fn open(registry: Registry, data: &Path, config: Config, version: &str) -> Result<Self, Error> {
+        let registry = Arc::new(registry);
+        let (sender, receiver) = watch::channel(Arc::clone(&registry));
+        let tracker = Arc::new(Tracker::open(data, receiver, tracker::Options::default())?);
+        let graph = Arc::new(Graph::new(&registry));
+        Ok(Self {
+            world: RwLock::new(World { registry, graph, facts: Arc::default() }),
+            registry: sender,
+            tracker,
+            nodes: Nodes::new(config.ask),
+            quoter: Quoter::new(config.quote_age),
+            config,
+            version: version.to_owned(),
+        })
+    }
+
+    /// What is known now.
+    pub fn world(&self) -> World {
+        self.world.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What follows the registered transfers.
+    pub fn tracker(&self) -> &Arc<Tracker> {
+        &self.tracker
+    }
+
+    /// Takes a new registry for all requests that begin from now on.
+    pub fn replace(&self, registry: Registry) {
+        let registry = Arc::new(registry);
+        let graph = Arc::new(Graph::new(&registry));
+        {
+            let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
+            *world = World { registry: Arc::clone(&registry), graph, facts: Arc::clone(&world.facts) };
+        }
+        self.registry.send_replace(registry);
+    }
+
+    /// Takes what the chains said.
+    pub fn learn(&self, facts: Facts) {
+        self.world.write().unwrap_or_else(PoisonError::into_inner).facts = Arc::new(facts);
+    }
+
+    /// Asks the chains what holds, again and again, until `stop`.
+    pub async fn refresh(&self, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let world = self.world();
+            tokio::select! {
+                () = &mut stop => return,
+                facts = crate::refresh::ask(&self.nodes, &world.registry, &world.facts) => self.learn(facts),
+            }
+            tokio::select! {
+                () = &mut stop => return,
+                () = tokio::time::sleep(self.config.refresh) => {}
+                // A new registry has chains that were never asked.
+                () = self.reloaded(&world.registry) => {}
+            }
+        }
+    }
+
+    async fn reloaded(&self, old: &Arc<Registry>) {
+        let mut registry = self.registry.subscribe();
+        // The sender lives as long as we do.
+        drop(registry.wait_for(|new| !Arc::ptr_eq(new, old)).await);
+    }
+
+    /// Reads the registry in `dir` again.
+    ///
+    /// # Errors
+    /// If it does not load; then the old one goes on.
+    pub fn reload(&self, dir: &Path) -> Result<Vec<registry::Problem>, Error> {
+        let loaded = registry::load(dir)?;
+        self.replace(loaded.registry);
+        Ok(loaded.problems)
+    }
+}
