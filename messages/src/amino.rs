@@ -102,12 +102,12 @@ pub(crate) struct Migration {
 pub(crate) struct Call {
     pub(crate) sender: String,
     #[serde(flatten)]
-    pub(crate) input: Input,
+    pub(crate) input: Invocation,
 }
 
 /// What a contract is called with; the same in a message and in the memo of a packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Input {
+pub(crate) struct Invocation {
     pub(crate) contract_addr: String,
     /// Hex with `0x`.
     pub(crate) input: String,
@@ -115,7 +115,7 @@ pub(crate) struct Input {
     pub(crate) access_list: [(); 0],
 }
 
-impl Input {
+impl Invocation {
     pub(crate) fn new(contract: &str, calldata: &[u8]) -> Self {
         Self {
             contract_addr: contract.to_owned(),

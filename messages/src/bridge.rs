@@ -11,7 +11,7 @@ use planner::{Hop, Step};
 use registry::{AssetRef, BridgeRef, denom};
 
 use crate::address::Person;
-use crate::amino::{Amino as _, Call, Coin, Deposit, Input, Migration, Withdrawal};
+use crate::amino::{Amino as _, Call, Coin, Deposit, Invocation, Migration, Withdrawal};
 use crate::ask::Msg;
 use crate::calls::{self, Packet};
 use crate::evm::{contract, short};
@@ -143,7 +143,7 @@ impl Stretch<'_> {
     }
 
     fn call(&self, contract: &str, calldata: &[u8]) -> Msg {
-        Call { sender: self.signer.text.clone(), input: Input::new(contract, calldata) }.msg()
+        Call { sender: self.signer.text.clone(), input: Invocation::new(contract, calldata) }.msg()
     }
 
     pub(crate) fn wrapper_of(&self, wrapped: AssetRef) -> Result<(&str, Address), Refused> {

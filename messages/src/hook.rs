@@ -7,7 +7,7 @@ use chain::{Account, U256, Vm};
 use registry::{AssetRef, ChainRef, Facts, Origin, Registry};
 
 use crate::address::{self, Person};
-use crate::amino::{Amino as _, Call, Input};
+use crate::amino::{Amino as _, Call, Invocation};
 use crate::ask::Msg;
 use crate::calls;
 use crate::evm::{contract, short};
@@ -80,7 +80,7 @@ pub(crate) fn calls(
     let receiver = short(registry, asset.chain, recipient)?;
     let sender = signer.to_bech32(&registry[asset.chain].bech32_prefix);
     let call =
-        |contract: &str, data: &[u8]| Call { sender: sender.clone(), input: Input::new(contract, data) };
+        |contract: &str, data: &[u8]| Call { sender: sender.clone(), input: Invocation::new(contract, data) };
     Ok([
         call(&token(registry, facts, *parent)?, &calls::approve(spender, U256::MAX)),
         call(wrapper, &calls::wrap_all(receiver, &coin.denom, coin.decimals)),

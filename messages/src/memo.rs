@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::amino::{Input, json};
+use crate::amino::{Invocation, json};
 use crate::refused::Refused;
 
 /// Longest memo that ibc-go takes, in bytes.
@@ -37,7 +37,7 @@ pub(crate) struct Forward {
 /// Call a contract as the packet's own account.
 #[derive(Serialize)]
 pub(crate) struct Hook {
-    message: Input,
+    message: Invocation,
 }
 
 /// Who gets a packet, and its memo.
@@ -53,7 +53,7 @@ impl Arrival {
     }
 
     /// At a contract, which is called. The hook wants it to be the receiver, letter by letter.
-    pub(crate) fn calling(input: Input) -> Self {
+    pub(crate) fn calling(input: Invocation) -> Self {
         Self { receiver: input.contract_addr.clone(), memo: Some(Memo::Evm(Hook { message: input })) }
     }
 
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_memo_is_as_deep_as_the_packet_travels() {
-        let call = Input::new("0xB24905344757Bf9CE80442fE1245A9019ee2d749", &[0x1e, 0xfd]);
+        let call = Invocation::new("0xB24905344757Bf9CE80442fE1245A9019ee2d749", &[0x1e, 0xfd]);
         let arrival = Arrival::calling(call)
             .forwarded_by("pfm".to_owned(), "transfer", "channel-97")
             .forwarded_by("middle".to_owned(), "transfer", "channel-3");
@@ -119,7 +119,7 @@ mod tests {
             long(2_049),
             Err(Refused::TooLarge { what: "receiver of the packet", size: 2_049, limit: 2_048 })
         );
-        let memo = |bytes: usize| Arrival::calling(Input::new("0x", &vec![0; bytes])).texts();
+        let memo = |bytes: usize| Arrival::calling(Invocation::new("0x", &vec![0; bytes])).texts();
         assert_eq!(memo(16_000).unwrap().1.len(), 32_084);
         let most = 16_000 + (MAX_MEMO - 32_084) / 2;
         assert_eq!(memo(most).unwrap().1.len(), MAX_MEMO);

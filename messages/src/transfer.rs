@@ -4,7 +4,7 @@ use chain::Vm;
 use planner::{Hop, Step};
 use registry::{ChainRef, End, intermediary};
 
-use crate::amino::{Amino as _, Coin, Input, Never, Transfer};
+use crate::amino::{Amino as _, Coin, Invocation, Never, Transfer};
 use crate::ask::Msg;
 use crate::calls;
 use crate::evm::short;
@@ -84,7 +84,7 @@ impl Stretch<'_> {
     }
 
     /// The call that wraps what a packet brings. The hook has let the wrapper take it.
-    fn wrapping(&self, hop: &Hop) -> Result<Input, Refused> {
+    fn wrapping(&self, hop: &Hop) -> Result<Invocation, Refused> {
         let (registry, chain) = (self.ask.registry, self.chain_of(hop.to));
         let at = &registry[chain];
         if at.vm != Vm::Evm || !self.ask.facts.hooks_allowed(registry, chain) {
@@ -93,7 +93,7 @@ impl Stretch<'_> {
         let (wrapper, _) = self.wrapper_of(hop.to)?;
         let receiver = short(registry, chain, self.end)?;
         let coin = &registry[hop.from];
-        Ok(Input::new(wrapper, &calls::wrap(receiver, &coin.denom, hop.amount_in, coin.decimals)))
+        Ok(Invocation::new(wrapper, &calls::wrap(receiver, &coin.denom, hop.amount_in, coin.decimals)))
     }
 
     /// The sending and the receiving end of a hop's channel.

@@ -187,7 +187,7 @@ fn the_random_plans_are_not_all_refused() {
     let asked = world::migrated();
     let mut made = [0; 4];
     for seed in 0..600 {
-        let choices: Vec<_> = (0..1 + seed % 3).map(|at| (seed * 7 + at * 13, seed + at, 11)).collect();
+        let choices: Vec<_> = (0..=seed % 3).map(|at| (seed * 7 + at * 13, seed + at, 11)).collect();
         let plan = plan(&asked, seed, 10u128.pow(18), &choices);
         let chains = plan.required_chains(&asked.registry);
         let addresses: Vec<String> = chains.into_iter().map(|chain| an_address(&asked, chain)).collect();

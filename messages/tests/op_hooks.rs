@@ -193,7 +193,8 @@ fn whatever_else_was_signed_is_refused_by_name() {
     assert_eq!(why(|signing| signing.signatures.clear()), "it has 0 signatures, not 1");
     assert_eq!(why(|signing| signing.signatures = vec![vec![1], vec![2]]), "it has 2 signatures, not 1");
     assert_eq!(why(|signing| signing.signatures = vec![vec![]]), "its signature is empty");
-    let members: [(&str, fn(&mut proto_form::Call)); 5] = [
+    type Change = fn(&mut proto_form::Call);
+    let members: [(&str, Change); 5] = [
         ("sender", |call| call.sender = OTHER.to_owned()),
         ("contract_addr", |call| call.contract_addr = call.contract_addr.to_ascii_lowercase()),
         ("input", |call| call.input.push('0')),

@@ -201,8 +201,8 @@ pub(crate) fn mainnet() -> Asked {
         leg(eth_l1, LegKind::Move, ETH_MODULE, 30_326),
     ];
     made.builder.oft(Oft { symbol: "ETH".to_owned(), legs }).unwrap();
-    let mut adapter = leg(usde, LegKind::Adapter, USDE_ADAPTER, 30_101);
-    adapter.options = "0x00030100110100000000000000000000000000030d40".to_owned();
+    let options = "0x00030100110100000000000000000000000000030d40".to_owned();
+    let adapter = Leg { options, ..leg(usde, LegKind::Adapter, USDE_ADAPTER, 30_101) };
     let legs = vec![adapter, leg(usde_arbitrum, LegKind::Token, USDE_ARBITRUM, 30_110)];
     made.builder.oft(Oft { symbol: "USDe".to_owned(), legs }).unwrap();
 
