@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::denom;
 use crate::model::{
-    Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, Oft,
+    Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, Endpoints, Oft,
     OftRef, Origin, Venue,
 };
 
@@ -98,6 +98,17 @@ impl Registry {
         };
         let logo = |kind| self.bridge_logos.get(&kind).map(String::as_str);
         BridgeKind::ALL.into_iter().filter(used).map(move |kind| (kind, logo(kind)))
+    }
+
+    /// The same with other addresses of nodes, by chain id; a chain that is given none keeps its own.
+    #[must_use]
+    pub fn with_endpoints(mut self, given: impl Fn(&str) -> Option<Endpoints>) -> Self {
+        for chain in &mut self.chains {
+            if let Some(endpoints) = given(&chain.id) {
+                chain.endpoints = endpoints;
+            }
+        }
+        self
     }
 
     /// Names the content that it was made from.

@@ -202,6 +202,8 @@ fn a_voucher_of_a_chain_that_nobody_asked_for_keeps_its_path() {
     let usdc = asset(&registry, "interwoven-1", USDC);
     assert_eq!(registry[usdc].origin, Origin::Native);
     assert_eq!(registry.path(usdc), "transfer/channel-3/uusdc");
+    // Listed here, and passed through by others.
+    assert!(!registry[usdc].hidden);
     let on_strat = by_symbol(&registry, "strat-1", "USDC");
     assert_eq!(registry.root(on_strat), usdc);
     assert_eq!(registry.trace(on_strat), "transfer/channel-0/transfer/channel-3");

@@ -73,6 +73,8 @@ fn a_denomination_that_can_be_computed_may_be_left_out_and_must_be_right() {
         "[[asset]]\nchain = 'x-1'\ndenom = 'ibc/AB'\nibc = { channel = 'channel-1', from = 'uinit' }\n",
     );
     assert!(wrong.starts_with("registry.toml line 19: `asset`: denom `ibc/AB` cannot be: path"), "{wrong}");
+    let path = "[[asset]]\nchain = 'x-1'\ndenom = 'ibc/AB'\npath = 'transfer/channel-9/ux'\nsymbol = 'X'\ndecimals = 3\n";
+    assert!(two_refused(path).contains("denom `ibc/AB` cannot be: path `transfer/channel-9/ux` gives `ibc/"));
     let shape = two_refused("[[asset]]\nchain = 'l1-1'\ndenom = 'u'\nsymbol = 'U'\ndecimals = 6\n");
     assert!(shape.contains("denom `u`: a letter, then 2 to 127"), "{shape}");
 }

@@ -90,7 +90,6 @@ impl Assembly {
             let ends = (self.end(&draft.part.a), draft.part.b.as_ref().and_then(|b| self.end(b)));
             let (Some(a), Some(b)) = ends else { continue };
             let key = |end: &End| (end.chain, end.port.clone(), end.channel.clone());
-            let (a, b) = if key(&a) <= key(&b) { (a, b) } else { (b, a) };
             let ChannelDraft { paused, seconds, .. } = draft.part.clone();
             channels.push(((key(&a), key(&b)), Channel { a, b, paused, seconds }, draft));
         }
