@@ -1,5 +1,7 @@
 //! What clients send back of a route.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 mod mainnet;
 
 use mainnet::{ETH, IBC_INIT, Mainnet, YOMI_INIT};

@@ -1,5 +1,7 @@
 //! The worked examples of `router-mechanics.md` §9 and of `router-api.md`, byte for byte where they are on the wire.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 mod mainnet;
 
 use chain::U256;

@@ -2,6 +2,8 @@
 //!
 //! What is written here follows `router-mechanics.md` §3 and shares nothing with the planner.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 mod random;
 
 use std::cmp::Reverse;
@@ -44,10 +46,10 @@ impl Every<'_> {
                 let seconds = self.seconds(step, at, to);
                 hops.push(Hop { step, from: at, to, amount_in, amount_out, tx, seconds });
                 let plan = Plan { hops: hops.clone() };
-                if self.structure || self.request.multi_tx || tx == 0 {
-                    if self.structure || self.request.op_hook || !plan.required_op_hook() {
-                        self.go(hops);
-                    }
+                let signed = self.request.multi_tx || tx == 0;
+                let hooked = self.request.op_hook || !plan.required_op_hook();
+                if self.structure || signed && hooked {
+                    self.go(hops);
                 }
                 hops.pop();
             }
@@ -436,7 +438,9 @@ proptest! {
             match &answer {
                 Ok(plans) => {
                     prop_assert_eq!(plans, &expected);
-                    plans.iter().for_each(|plan| check(&made, &request, plan));
+                    for plan in plans {
+                        check(&made, &request, plan);
+                    }
                 }
                 Err(why) => {
                     prop_assert!(expected.is_empty(), "{} but there is {:?}", why, expected);

@@ -1,6 +1,10 @@
 //! A piece of Initia's mainnet, as the worked examples of `router-mechanics.md` §9 and `router-api.md` use it.
 
-#![allow(dead_code, reason = "each of those who share it takes what it needs")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each of those who share it takes what it needs, and stops at the first surprise"
+)]
 
 use chain::{U256, Vm};
 use planner::{Graph, NoRoute, Plan, Quotes, Request, World, plan};

@@ -4,7 +4,12 @@
 //! Must hold: the parts are drawn before they are put together, so that the same parts can be put together in another
 //! order or with one of them missing; nothing here looks at the planner.
 
-#![allow(dead_code, unreachable_pub, reason = "each of those who share it takes what it needs")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each of those who share it takes what it needs, and stops at the first surprise"
+)]
 
 use std::collections::HashSet;
 
@@ -558,7 +563,7 @@ pub fn request(dice: &mut Dice, made: &Made, neighbours: &[Vec<usize>]) -> Reque
 /// A walk over a few connections.
 fn walk(dice: &mut Dice, neighbours: &[Vec<usize>], from: usize) -> usize {
     let mut at = from;
-    for _ in 0..1 + dice.below(5) {
+    for _ in 0..=dice.below(5) {
         at = neighbours[at].get(dice.below(neighbours[at].len())).copied().unwrap_or(at);
     }
     at

@@ -1,0 +1,92 @@
+//! How long the planner takes on registries of 200 chains and 5,000 assets: whose tokens are a forest of vouchers as in
+//! the public registries, and whose tokens are joined by hundreds of LayerZero groups to one web.
+
+#![expect(clippy::expect_used, reason = "a benchmark stops at the first surprise")]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use benches::report;
+use criterion::{Criterion, Throughput};
+use planner::{Graph, Request, World, operations, plan};
+use random::{Dice, Made, Size};
+
+#[path = "../planner/tests/random/mod.rs"]
+mod random;
+
+/// Groups of LayerZero tokens, and once in how many parts something is paused, unknown or costs something.
+const REGISTRIES: [(&str, usize, usize); 3] = [
+    ("forest", 0, 0),
+    ("forest, one part in 30 troubled", 50, 30),
+    ("web, one part in 30 troubled", 1_000, 30),
+];
+/// Requests on each.
+const REQUESTS: usize = 5_000;
+
+fn main() -> Result<()> {
+    let mut criterion = Criterion::default().configure_from_args();
+    let mut rows = Vec::new();
+    for (name, ofts, trouble) in REGISTRIES {
+        let size = Size { chains: 200, assets: 5_000, ofts, trouble };
+        let parts = random::parts(1, size);
+        let made = random::build(&parts, 0, size);
+        let graph = Graph::new(&made.registry);
+        let (mut dice, neighbours) = (Dice(2), random::neighbours(&parts));
+        let requests: Vec<_> =
+            (0..REQUESTS).map(|_| random::request(&mut dice, &made, &neighbours)).collect();
+        bench(&mut criterion, name, &made, &graph, &requests);
+        if benches::measuring() {
+            rows.push(row(name, &made, &graph, &requests)?);
+        }
+    }
+    if benches::measuring() {
+        let heads = ["plan(), 200 chains, 5,000 assets", "p50 µs", "p99 µs", "max µs", "plans/s", "found"];
+        report::table(&heads, &rows);
+    }
+    criterion.final_summary();
+    Ok(())
+}
+
+fn bench(criterion: &mut Criterion, name: &str, made: &Made, graph: &Graph, requests: &[Request]) {
+    let mut group = criterion.benchmark_group(format!("route/{name}"));
+    group.throughput(Throughput::Elements(1));
+    let world = world(made);
+    let mut next = requests.iter().cycle();
+    group.bench_function("plan", |bencher| {
+        bencher.iter(|| plan(graph, world, black_box(next.next().expect("there is a request"))));
+    });
+    let mut next = requests.iter().cycle();
+    group.bench_function("plan and operations", |bencher| {
+        bencher.iter(|| {
+            let plans = plan(graph, world, black_box(next.next().expect("there is a request")));
+            plans.map(|plans| operations(world, &plans[0]))
+        });
+    });
+    group.bench_function("graph of a registry", |bencher| bencher.iter(|| Graph::new(&made.registry)));
+    group.finish();
+}
+
+/// Each request once, by the clock.
+fn row(name: &str, made: &Made, graph: &Graph, requests: &[Request]) -> Result<Vec<String>> {
+    let (world, mut times, mut found) = (world(made), Vec::with_capacity(requests.len()), 0);
+    for request in requests {
+        let started = Instant::now();
+        let plans = black_box(plan(graph, world, request));
+        times.push(started.elapsed());
+        found += usize::from(plans.is_ok());
+    }
+    let sum: Duration = times.iter().sum();
+    times.sort_unstable();
+    let at = |share: usize| {
+        let time = times.get((times.len() * share / 1_000).min(times.len() - 1)).context("no requests")?;
+        anyhow::Ok(format!("{:.1}", report::micros_each(*time, 1)))
+    };
+    let rate = report::per_second(u64::try_from(times.len())?, sum);
+    let found = format!("{} %", found * 100 / times.len());
+    Ok(vec![name.to_owned(), at(500)?, at(990)?, at(1_000)?, format!("{rate:.0}"), found])
+}
+
+fn world(made: &Made) -> World<'_> {
+    World { registry: &made.registry, facts: &made.facts, quotes: &made.quotes }
+}
