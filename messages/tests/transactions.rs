@@ -116,6 +116,24 @@ fn the_holder_behind_a_holder_is_derived_from_it() {
 }
 
 #[test]
+fn what_the_wrapper_sends_is_held_in_its_name() {
+    let asked = world::migrated();
+    let hops = vec![
+        asked.hop(Step::Unwrap, ("cabal-1", USDC_WRAPPED), ("cabal-1", USDC_L2), finer(5), 5),
+        ibc(&asked, ("cabal-1", 0), ("cabal-1", USDC_L2), (L1, USDC_L1)),
+        ibc(&asked, (L1, 25), (L1, USDC_L1), ("yominet-1", USDC_L2)),
+        ibc(&asked, ("yominet-1", 0), ("yominet-1", USDC_L2), (L1, USDC_L1)),
+    ];
+    let call = json(&asked.msgs(hops, &[USER, OTHER])[1]);
+    let bytes = alloy::hex::decode(text(&call, "/input")).unwrap();
+    let held = String::from_utf8_lossy(&bytes);
+    let wrapper = chain::Account::from_hex_literal(USDC_WRAPPER).unwrap().to_bech32("init");
+    let on_l1 = intermediary::forwarder("channel-97", &wrapper).to_bech32("init");
+    let on_yominet = intermediary::forwarder("channel-0", &on_l1).to_bech32("init");
+    assert!(held.contains(&format!(r#"{{"receiver":"{on_yominet}","port""#)), "{held}");
+}
+
+#[test]
 fn each_transaction_is_signed_by_the_account_that_the_one_before_paid() {
     let asked = world::mainnet();
     let (oft, _) = asked.registry.ofts().next().unwrap();

@@ -191,6 +191,7 @@ pub(crate) fn mainnet() -> Asked {
     made.came(l1, 6, over(to_yominet, init_l2));
     made.came(osmosis, 6, over(to_osmosis, uinit));
     made.came(yominet, 6, over(to_yominet, uinit));
+    made.came(yominet, 6, over(to_yominet, usdc_l1));
 
     let ether = made.native(ethereum, "ethereum-native", 18);
     let eth_l1 = made.native(l1, ETH_L1, 6);
