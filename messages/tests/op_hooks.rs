@@ -79,6 +79,9 @@ fn a_hook_names_what_it_misses() {
     assert!(hook_of(&asked, from, to, USER).is_ok(), "the chain's word is enough");
 }
 
+/// What is done to a call after it was told.
+type Change = fn(&mut proto_form::Call);
+
 /// A transaction that can be changed before it is signed.
 struct Signing {
     messages: Vec<Any>,
@@ -193,7 +196,6 @@ fn whatever_else_was_signed_is_refused_by_name() {
     assert_eq!(why(|signing| signing.signatures.clear()), "it has 0 signatures, not 1");
     assert_eq!(why(|signing| signing.signatures = vec![vec![1], vec![2]]), "it has 2 signatures, not 1");
     assert_eq!(why(|signing| signing.signatures = vec![vec![]]), "its signature is empty");
-    type Change = fn(&mut proto_form::Call);
     let members: [(&str, Change); 5] = [
         ("sender", |call| call.sender = OTHER.to_owned()),
         ("contract_addr", |call| call.contract_addr = call.contract_addr.to_ascii_lowercase()),
