@@ -31,6 +31,21 @@ pub(crate) struct Asker<'a> {
     pub(crate) now: i64,
 }
 
+/// The EVM's hash of a transaction that calls it. Only so that it is found by either: without it nothing is lost.
+async fn hash_in_the_evm(evm: &node::Evm, tx: &FoundTx) -> Option<String> {
+    let calls = |action: &str| action.starts_with("/minievm.evm.v1.");
+    if !tx.events.iter().any(|event| event.kind == "message" && event.get("action").is_some_and(calls)) {
+        return None;
+    }
+    match evm.eth_hashes(tx.hash).await {
+        Ok(hash) => hash.map(|hash| format!("0x{}", hex::encode(hash))),
+        Err(e) => {
+            tracing::debug!("the EVM's hash of {}: {e}", hex::encode_upper(tx.hash));
+            None
+        }
+    }
+}
+
 /// What became of a registered transaction.
 pub(crate) enum Outcome {
     /// No node has it.
@@ -38,17 +53,9 @@ pub(crate) enum Outcome {
     /// It is there, and its block may still change.
     Unsure,
     /// It failed.
-    Failed {
-        code: Option<u64>,
-        message: String,
-    },
+    Failed { code: Option<u64>, message: String },
     /// It was executed, and this is what it began.
-    Executed {
-        tx: Seen,
-        is_final: bool,
-        hops: Vec<Hop>,
-        other_hash: Option<String>,
-    },
+    Executed { tx: Seen, is_final: bool, hops: Vec<Hop>, other_hash: Option<String> },
 }
 
 impl Asker<'_> {
@@ -71,21 +78,19 @@ impl Asker<'_> {
         hash: Hash,
     ) -> Result<Outcome, Unanswered> {
         let search = Search { chain: &self.registry[chain].id, clients };
-        let mut other_hash = None;
-        let mut found = search.tx(hash).await?;
         let evm = clients.evm.as_ref().filter(|_| self.registry[chain].vm == Vm::Evm);
-        if let (None, Some(evm)) = (&found, evm) {
-            // It may be the EVM's hash of it.
-            let Some(cosmos_hash) = evm.cosmos_hash(hash).await? else { return Ok(Outcome::Unseen) };
-            other_hash = Some(hex::encode_upper(cosmos_hash));
-            found = search.tx(cosmos_hash).await?;
-        } else if let (Some(_), Some(evm)) = (&found, evm) {
-            // Only so that it is found by either; a transaction without a call to the EVM has no other.
-            other_hash = evm.eth_hashes(hash).await.unwrap_or_else(|e| {
-                tracing::debug!("the EVM's hash of {}: {e}", hex::encode_upper(hash));
-                None
-            }).map(|hash| format!("0x{}", hex::encode(hash)));
-        }
+        let (found, other_hash) = match (search.tx(hash).await?, evm) {
+            (Some(found), Some(evm)) => {
+                let other_hash = hash_in_the_evm(evm, &found.0).await;
+                (Some(found), other_hash)
+            }
+            (None, Some(evm)) => {
+                // It may be the EVM's hash of it.
+                let Some(hash) = evm.cosmos_hash(hash).await? else { return Ok(Outcome::Unseen) };
+                (search.tx(hash).await?, Some(hex::encode_upper(hash)))
+            }
+            (found, None) => (found, None),
+        };
         let Some(found) = found else { return Ok(Outcome::Unseen) };
         if found.0.code != 0 {
             return Ok(Outcome::Failed { code: Some(found.0.code.into()), message: found.0.log });
@@ -95,7 +100,12 @@ impl Asker<'_> {
         Ok(Outcome::Executed { tx, is_final: true, hops, other_hash })
     }
 
-    async fn evm_source(&self, chain: ChainRef, clients: &Clients, hash: Hash) -> Result<Outcome, Unanswered> {
+    async fn evm_source(
+        &self,
+        chain: ChainRef,
+        clients: &Clients,
+        hash: Hash,
+    ) -> Result<Outcome, Unanswered> {
         let evm = evm_of(&self.registry[chain].id, clients)?;
         let Some(json) = evm.receipt(hash).await? else { return Ok(Outcome::Unseen) };
         let Some((receipt, block)) = read_receipt(&json) else { return Ok(Outcome::Unseen) };
@@ -149,7 +159,8 @@ impl Asker<'_> {
         let clients = self.clients(to)?;
         let search = Search { chain: to, clients: &clients };
         // Before the search: what comes in between only makes a packet late that was received, which is then found.
-        let is_late = !hop.expired && may_be_late(hop, self.now) && self.is_late(&search, &hop.packet).await?;
+        let is_late =
+            !hop.expired && may_be_late(hop, self.now) && self.is_late(&search, &hop.packet).await?;
         let Some((tx, at, event)) = self.one(&search, "recv_packet", &hop.packet, "dst").await? else {
             let expired = Observation::Expired { packet: hop.packet.id.clone() };
             return Ok(if is_late { vec![expired] } else { Vec::new() });
@@ -172,8 +183,7 @@ impl Asker<'_> {
         let margin = u64::try_from(self.options.expiry_margin.as_nanos()).unwrap_or(u64::MAX);
         let time = crate::record::moment(time.unix_nanos());
         let by_time = packet.timeout_nanos > 0 && time >= packet.timeout_nanos.saturating_add(margin);
-        let by_height =
-            packet.timeout_height > 0 && height >= packet.timeout_height.saturating_add(MARGIN);
+        let by_height = packet.timeout_height > 0 && height >= packet.timeout_height.saturating_add(MARGIN);
         Ok(by_time || by_height)
     }
 
@@ -190,11 +200,14 @@ impl Asker<'_> {
         let clients = self.clients(&hop.packet.id.chain)?;
         let search = Search { chain: &hop.packet.id.chain, clients: &clients };
         let found = self.one(&search, "acknowledge_packet", &hop.packet, "src").await?;
-        Ok(found.into_iter().map(|(tx, at, event)| Observation::Acknowledged {
-            packet: hop.packet.id.clone(),
-            at,
-            ack: returned_ack(around(&tx, event)),
-        }).collect())
+        Ok(found
+            .into_iter()
+            .map(|(tx, at, event)| Observation::Acknowledged {
+                packet: hop.packet.id.clone(),
+                at,
+                ack: returned_ack(around(&tx, event)),
+            })
+            .collect())
     }
 
     async fn timed_out(&self, hop: &Ibc) -> Result<Vec<Observation>, Unanswered> {
@@ -205,7 +218,8 @@ impl Asker<'_> {
             return Ok(Vec::new());
         };
         let chain = self.registry.chain(from);
-        let again = chain.and_then(|chain| start::again(self.registry, chain, &hop.packet, around(&tx, event)));
+        let again =
+            chain.and_then(|chain| start::again(self.registry, chain, &hop.packet, around(&tx, event)));
         let again = again.map(|packet| Box::new((packet, at.clone())));
         Ok(vec![Observation::TimedOut { packet: hop.packet.id.clone(), at, again }])
     }
@@ -250,11 +264,7 @@ impl Asker<'_> {
     }
 }
 
-fn find_in<'a>(
-    message: &'a [node::FoundEvent],
-    kind: &str,
-    packet: &Packet,
-) -> Option<&'a node::FoundEvent> {
+fn find_in<'a>(message: &'a [node::FoundEvent], kind: &str, packet: &Packet) -> Option<&'a node::FoundEvent> {
     let names = names(packet);
     message.iter().find(|event| {
         event.kind == kind && names.iter().all(|(key, value)| event.get(key) == Some(value.as_str()))

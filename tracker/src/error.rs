@@ -7,7 +7,9 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// A row is not what it must be.
-    #[error("table {table} has a row that is not what it must be; restore the tracker's directory or delete it")]
+    #[error(
+        "table {table} has a row that is not what it must be; restore the tracker's directory or delete it"
+    )]
     Damaged {
         /// The table.
         table: &'static str,

@@ -106,7 +106,8 @@ struct Data {
 
 impl Data {
     fn read(event: &FoundEvent) -> Option<Self> {
-        let plain = event.get("packet_data").filter(|text| !text.is_empty()).map(|text| text.as_bytes().to_vec());
+        let plain =
+            event.get("packet_data").filter(|text| !text.is_empty()).map(|text| text.as_bytes().to_vec());
         let bytes = plain.or_else(|| hex::decode(event.get("packet_data_hex")?).ok())?;
         serde_json::from_slice(&bytes).ok()
     }
@@ -183,15 +184,16 @@ fn undone_because(message: &[FoundEvent]) -> Option<String> {
 
 /// The answer that a sending chain acted on, out of the events of its transfer module.
 pub(crate) fn returned_ack(message: &[FoundEvent]) -> Option<Ack> {
-    let mut ours = message.iter().filter(|event| {
-        event.kind == "fungible_token_packet" || event.kind == "non_fungible_token_packet"
-    });
+    let mut ours = message
+        .iter()
+        .filter(|event| event.kind == "fungible_token_packet" || event.kind == "non_fungible_token_packet");
     ours.find_map(|event| match (event.get("error"), event.get("success"), event.get("acknowledgement")) {
         (Some(error), _, _) => Some(Ack::Error { message: error.to_owned(), reason: None }),
         // The text form of the protobuf message: `result:"\001" ` or `error:"…" `.
         (None, _, Some(text)) if text.starts_with("error:") => {
             let quoted = text.trim_start_matches("error:").trim();
-            let message = serde_json::from_str(quoted).unwrap_or_else(|_| quoted.trim_matches('"').to_owned());
+            let message =
+                serde_json::from_str(quoted).unwrap_or_else(|_| quoted.trim_matches('"').to_owned());
             Some(Ack::Error { message, reason: None })
         }
         (None, _, Some(text)) if text.starts_with("result:") => Some(Ack::Good),

@@ -43,7 +43,8 @@ pub fn questions(hop: &Hop, now: i64) -> Vec<Question> {
 /// Whether a packet may be past its timeout by this clock. A height tells nothing without asking.
 pub fn may_be_late(hop: &Ibc, now: i64) -> bool {
     let packet = &hop.packet;
-    packet.timeout_height > 0 || (packet.timeout_nanos > 0 && crate::record::moment(now) >= packet.timeout_nanos)
+    packet.timeout_height > 0
+        || (packet.timeout_nanos > 0 && crate::record::moment(now) >= packet.timeout_nanos)
 }
 
 fn of_packet(hop: &Ibc, now: i64) -> Vec<Question> {

@@ -156,7 +156,8 @@ fn patience(transfer: &Transfer, options: &Options) -> Duration {
     let longest = options.stall * Options::LONGEST_STALL;
     let wait = |hop: &Hop| match hop {
         Hop::Ibc(hop) if hop.packet.timeout_nanos > 0 => {
-            let until = Duration::from_nanos(hop.packet.timeout_nanos.saturating_sub(moment(transfer.changed)));
+            let until =
+                Duration::from_nanos(hop.packet.timeout_nanos.saturating_sub(moment(transfer.changed)));
             (until + Duration::from_mins(10)).min(longest)
         }
         Hop::Withdrawal(hop) => match hop.output.as_ref().and_then(|output| output.claimable_at) {

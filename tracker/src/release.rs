@@ -54,7 +54,8 @@ fn sent(registry: &Registry, hop: &Hop) -> Option<Tokens> {
 
 fn received(registry: &Registry, hop: &Hop, is_called: bool) -> Option<Tokens> {
     let chain = hop.to()?.to_owned();
-    let plain = |denom: String, amount: &str| Tokens { chain: chain.clone(), denom, amount: Some(amount.to_owned()) };
+    let plain =
+        |denom: String, amount: &str| Tokens { chain: chain.clone(), denom, amount: Some(amount.to_owned()) };
     Some(match hop {
         Hop::Ibc(hop) => {
             let tokens = plain(hop.packet.received_denom(), &hop.packet.amount);

@@ -16,7 +16,9 @@ use crate::state::sent_again;
 /// The first hops of the transfers that a transaction of `chain` begins.
 pub(crate) fn starts(registry: &Registry, chain: ChainRef, tx: &FoundTx, sent: &Seen) -> Vec<Hop> {
     let begin = |event: &FoundEvent| match event.kind.as_str() {
-        "send_packet" => packet(registry, chain, event).map(|packet| Hop::Ibc(first(packet, Link::Start, sent))),
+        "send_packet" => {
+            packet(registry, chain, event).map(|packet| Hop::Ibc(first(packet, Link::Start, sent)))
+        }
         "initiate_token_deposit" => deposit(registry, chain, event, sent).map(Hop::Deposit),
         "initiate_token_withdrawal" => {
             withdrawal(registry, chain, event, Link::Start, sent).map(Hop::Withdrawal)

@@ -5,7 +5,9 @@
 //! one way never ends another way; what comes late only completes the transactions. So observations lead to the same
 //! hop in whatever order they come.
 
-use crate::hop::{Ack, Claim, Deposit, Finalized, Hop, Ibc, LayerZero, Link, Output, Packet, PacketId, Seen, Withdrawal};
+use crate::hop::{
+    Ack, Claim, Deposit, Finalized, Hop, Ibc, LayerZero, Link, Output, Packet, PacketId, Seen, Withdrawal,
+};
 
 /// Something that was found on a chain about a hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,7 +168,6 @@ fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
     match observation {
         Observation::Received { packet, at, ack, .. } if of(&hop, packet) && hop.timed_out.is_none() => {
             hop.received.get_or_insert_with(|| at.clone());
-            hop.expired = false;
             learn(&mut hop, ack.as_ref());
         }
         Observation::Written { packet, ack } if of(&hop, packet) && hop.timed_out.is_none() => {
@@ -174,7 +175,6 @@ fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
         }
         Observation::Acknowledged { packet, at, ack } if of(&hop, packet) && hop.timed_out.is_none() => {
             hop.acknowledged.get_or_insert_with(|| at.clone());
-            hop.expired = false;
             learn(&mut hop, ack.as_ref());
         }
         Observation::TimedOut { packet, at, again } if of(&hop, packet) && is_open(&hop) => match again {
@@ -187,21 +187,14 @@ fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
         Observation::Expired { packet } if of(&hop, packet) && is_open(&hop) => hop.expired = true,
         _ => {}
     }
+    // Only a packet that is still on its way can be late.
+    hop.expired &= is_open(&hop);
     hop
 }
 
 /// A packet that nothing has been heard of since it was sent.
 pub(crate) fn sent_again(link: Link, packet: Packet, sent: Seen) -> Ibc {
-    Ibc {
-        packet,
-        link,
-        sent,
-        received: None,
-        acknowledged: None,
-        timed_out: None,
-        ack: None,
-        expired: false,
-    }
+    Ibc { packet, link, sent, received: None, acknowledged: None, timed_out: None, ack: None, expired: false }
 }
 
 fn of(hop: &Ibc, packet: &PacketId) -> bool {
@@ -237,7 +230,7 @@ fn withdrawal(mut hop: Withdrawal, observation: &Observation) -> Withdrawal {
     match observation {
         // What the L1 said at a greater height is what holds.
         Observation::Output { sequence, as_of, output }
-            if *sequence == hop.l2_sequence && *as_of > hop.output_as_of && hop.claimed.is_none() =>
+            if *sequence == hop.l2_sequence && *as_of > hop.output_as_of =>
         {
             hop.output_as_of = *as_of;
             hop.output.clone_from(output);
@@ -309,7 +302,8 @@ pub fn progress(hop: &Hop) -> Progress {
 pub fn is_refunded(hop: &Hop) -> bool {
     match hop {
         Hop::Ibc(hop) => {
-            hop.timed_out.is_some() || (matches!(hop.ack, Some(Ack::Error { .. })) && hop.acknowledged.is_some())
+            hop.timed_out.is_some()
+                || (matches!(hop.ack, Some(Ack::Error { .. })) && hop.acknowledged.is_some())
         }
         Hop::Deposit(_) | Hop::Withdrawal(_) | Hop::LayerZero(_) => false,
     }
@@ -319,7 +313,8 @@ pub fn is_refunded(hop: &Hop) -> bool {
 pub fn is_settled(hop: &Hop) -> bool {
     match hop {
         Hop::Ibc(hop) => {
-            hop.timed_out.is_some() || (hop.acknowledged.is_some() && hop.received.is_some() && hop.ack.is_some())
+            hop.timed_out.is_some()
+                || (hop.acknowledged.is_some() && hop.received.is_some() && hop.ack.is_some())
         }
         Hop::Deposit(hop) => hop.finalized.is_some(),
         Hop::Withdrawal(hop) => hop.claimed.is_some(),

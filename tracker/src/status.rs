@@ -132,13 +132,17 @@ struct Tx {
 pub fn json(record: &Record, registry: &Registry, now: i64) -> Result<Vec<u8>, serde_json::Error> {
     let writer = Writer { registry, now };
     let transfers = match &record.source {
-        Source::Executed { .. } => record.transfers.iter().map(|transfer| writer.transfer(transfer)).collect(),
+        Source::Executed { .. } => {
+            record.transfers.iter().map(|transfer| writer.transfer(transfer)).collect()
+        }
         Source::Unseen { abandoned: Some(seconds) } => vec![bare(
             State::Abandoned,
             Some(fault("STATUS_ERROR_INDEXING", format!("transaction not seen for {seconds} seconds"), None)),
         )],
         Source::Unseen { abandoned: None } | Source::Unsure => vec![bare(State::Submitted, None)],
-        Source::Failed { code, message } => vec![bare(State::CompletedError, Some(execution(*code, message)))],
+        Source::Failed { code, message } => {
+            vec![bare(State::CompletedError, Some(execution(*code, message)))]
+        }
     };
     let state = record.state();
     let top = top(state, &transfers);
@@ -254,7 +258,8 @@ impl Writer<'_> {
 
     fn event(&self, transfer: &Transfer, at: usize) -> Event {
         let progress = transfer.progress(at);
-        let (from, to) = (transfer.hops[at].from().to_owned(), transfer.hops[at].to().unwrap_or_default().to_owned());
+        let (from, to) =
+            (transfer.hops[at].from().to_owned(), transfer.hops[at].to().unwrap_or_default().to_owned());
         match &transfer.hops[at] {
             Hop::Ibc(hop) => Event::IbcTransfer(IbcEvent {
                 from_chain_id: from.clone(),

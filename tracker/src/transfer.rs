@@ -77,23 +77,29 @@ impl Transfer {
     /// Adds what was observed about one of the hops. Says whether anything is new; whatever is new ends a giving up.
     pub fn observe(&mut self, at: usize, observation: &Observation, now: i64) -> bool {
         let Some(hop) = self.hops.get(at) else { return false };
+        let ended = Some(self.verdict()).filter(|verdict| verdict.state.is_final());
         let after = advance(hop.clone(), observation);
-        let is_over = self.verdict().state.is_final();
-        let next = following(&after, observation).filter(|next| {
-            // What the ending does not depend on may still be shown.
-            self.hops.len() == at + 1 && (!is_over || next.link() == Link::Forward)
-        });
+        // Behind an end, only packets that were sent on are still shown.
+        let next = following(&after, observation)
+            .filter(|next| self.hops.len() == at + 1 && (ended.is_none() || next.link() == Link::Forward));
         if after == *hop && next.is_none() {
             return false;
         }
-        let learnt = !is_only_scanned(hop, &after) || next.is_some();
-        self.hops[at] = after;
-        self.hops.extend(next.cloned());
-        if learnt {
+        let is_news = next.is_some() || !is_only_scanned(hop, &after);
+        let mut hops = self.hops.clone();
+        hops[at] = after;
+        hops.extend(next.cloned());
+        let candidate = Self { hops, ..self.clone() };
+        if ended.is_some_and(|ended| candidate.verdict().state != ended.state) {
+            // Chains do not contradict themselves; whatever this is, it is not about this transfer.
+            return false;
+        }
+        self.hops = candidate.hops;
+        if is_news {
             self.changed = now;
             self.abandoned = None;
         }
-        learnt
+        is_news
     }
 
     /// How far a hop is, seen together with the others.
@@ -118,10 +124,15 @@ impl Transfer {
             return Verdict { state: State::CompletedSuccess, blocking: None, release: None, reason: None };
         };
         if self.progress(last) == Progress::Done {
+            if self.may_go_on(last) {
+                // Well received, says the sending chain; where the tokens went from there is not known yet.
+                let blocking = Some(last);
+                return Verdict { state: State::Pending, blocking, release: None, reason: None };
+            }
             let refund = self.hops[last].link() == Link::Refund;
             let state = if refund { State::CompletedError } else { State::CompletedSuccess };
             let reason = refund.then(|| self.failed().and_then(|at| reason(&self.hops[at]))).flatten();
-            let release = Some((Place::ReceiverOf(last), true));
+            let release = (!self.went_on(last)).then_some((Place::ReceiverOf(last), true));
             return Verdict { state, blocking: None, release, reason };
         }
         let Some(at) = self.failed() else {
@@ -170,6 +181,18 @@ impl Transfer {
             _ => true,
         };
         hop.expired && sent_once
+    }
+
+    /// Whether a packet may have been sent on by a chain that knows and has not been heard.
+    fn may_go_on(&self, at: usize) -> bool {
+        let Hop::Ibc(hop) = &self.hops[at] else { return false };
+        let packet = &hop.packet;
+        hop.received.is_none() && packet.to.is_some() && (packet.forward.is_some() || packet.hook.is_some())
+    }
+
+    /// Whether a packet was sent on to where nobody here has followed it.
+    fn went_on(&self, at: usize) -> bool {
+        matches!(&self.hops[at], Hop::Ibc(hop) if hop.packet.forward.is_some())
     }
 
     /// The hop whose sender gets the tokens back when the hop `at` fails.

@@ -61,7 +61,9 @@ impl Asker<'_> {
         let last = deleted.iter().map(|deletion| deletion.height).max().unwrap_or(0);
         let sequence = hop.l2_sequence;
         Ok(match self.covering(&search, *bridge, hop, &deleted).await? {
-            Some(output) => vec![Observation::Output { sequence, as_of: output.tx.height, output: Some(output) }],
+            Some(output) => {
+                vec![Observation::Output { sequence, as_of: output.tx.height, output: Some(output) }]
+            }
             None if hop.output.is_some() => vec![Observation::Output { sequence, as_of: last, output: None }],
             None => Vec::new(),
         })
@@ -84,13 +86,14 @@ impl Asker<'_> {
             seen += txs.len() as u64;
             let is_last = txs.is_empty() || seen >= total;
             for found in txs {
-                let proposals = found.0.events.iter().filter(|event| {
-                    event.kind == KIND && number(event, "bridge_id") == Some(bridge)
-                });
+                let proposals = found
+                    .0
+                    .events
+                    .iter()
+                    .filter(|event| event.kind == KIND && number(event, "bridge_id") == Some(bridge));
                 let covers = |event: &&FoundEvent| number(event, "l2_block_number") >= Some(height);
-                let live = |index: &u64| {
-                    !deleted.iter().any(|deletion| deletion.takes(*index, found.0.height))
-                };
+                let live =
+                    |index: &u64| !deleted.iter().any(|deletion| deletion.takes(*index, found.0.height));
                 let indexes = proposals.filter(covers).filter_map(|event| number(event, "output_index"));
                 let Some(index) = indexes.filter(live).min() else { continue };
                 let tx = search.seen(&found).await?;

@@ -47,7 +47,8 @@ impl Asker<'_> {
 
     /// The contract that receives: what the packet said, else what the registry does.
     fn receiver(&self, hop: &LayerZero) -> Option<String> {
-        let in_packet = hop.receiver_oft.as_deref().and_then(|word| word.get(24..)).map(|hex| format!("0x{hex}"));
+        let in_packet =
+            hop.receiver_oft.as_deref().and_then(|word| word.get(24..)).map(|hex| format!("0x{hex}"));
         in_packet.or_else(|| receiving_oft(self.registry, hop))
     }
 
@@ -142,7 +143,8 @@ impl Scan<'_> {
         }
         let Some(endpoint) = &self.endpoint else { return Ok(found) };
         // Neither has the guid where a filter can see it.
-        let receiver = format!("0x{:0>64}", self.oft.strip_prefix("0x").unwrap_or(&self.oft).to_ascii_lowercase());
+        let receiver =
+            format!("0x{:0>64}", self.oft.strip_prefix("0x").unwrap_or(&self.oft).to_ascii_lowercase());
         for log in self.logs(from, to, endpoint, json!([ALERT, receiver])).await? {
             if let (true, Some(at)) = (is_alert(&log, guid), self.seen(&log).await?) {
                 found.push(Observation::Alerted { guid: guid.clone(), at });

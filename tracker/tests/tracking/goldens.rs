@@ -1,0 +1,225 @@
+//! The worked answers of the interface (router-api §9.2), byte for byte: members, their order, nulls.
+
+use chain::{Timestamp, Vm};
+use registry::{
+    Asset, Bridge, Builder, ChainKind, ChainRef, Channel, End, Endpoints, Origin, Registry, Terms,
+};
+use tracker::Options;
+use tracker::hop::{Ack, Deposit, Finalized, Hop, Ibc, Link, Packet, PacketId, Seen};
+use tracker::record::{Record, Source};
+use tracker::state::Observation;
+use tracker::status;
+use tracker::transfer::Transfer;
+
+use crate::world::chain;
+
+const L1: &str = "interwoven-1";
+const ROLLUP: &str = "yominet-1";
+const OTHER: &str = "echelon-1";
+const BRIDGED: &str = "l2/8f73cfaf153520f511b4fc0bd71d60d64b4e19eff04a350e642718a3c1ab3b06";
+const WRAPPED: &str = "evm/856aB2c9F35B9187aB3eB0Fcd11DCc6160427e96";
+const WRAPPER: &str = "0x4eb08D5c1B0A821303A86C7b3AC805c2793dE783";
+
+pub(crate) fn asset(chain: ChainRef, denom: &str, decimals: u8, origin: Origin) -> Asset {
+    Asset {
+        chain,
+        denom: denom.to_owned(),
+        symbol: "TOK".to_owned(),
+        name: None,
+        decimals,
+        contract: None,
+        logo_uri: None,
+        description: None,
+        coingecko_id: None,
+        price_usd: None,
+        hidden: false,
+        origin,
+        terms: Terms::default(),
+    }
+}
+
+fn registry() -> Registry {
+    let mut builder = Builder::new();
+    let mut add = |id: &str, vm| {
+        let mut chain = chain(id, ChainKind::Cosmos, vm, Endpoints::default());
+        chain.explorer_tx = Some(format!("https://scan.initia.xyz/{id}/txs/${{txHash}}"));
+        builder.chain(chain).unwrap()
+    };
+    let (l1, rollup, other) = (add(L1, Vm::Move), add(ROLLUP, Vm::Evm), add(OTHER, Vm::Move));
+    let end = |chain, channel: &str| End { chain, port: "transfer".to_owned(), channel: channel.to_owned() };
+    let channel =
+        Channel { a: end(l1, "channel-16"), b: end(other, "channel-0"), paused: None, seconds: None };
+    builder.channel(channel).unwrap();
+    let bridge = Bridge {
+        id: 11,
+        l1,
+        l2: rollup,
+        paused: None,
+        deposit_seconds: None,
+        finalization_seconds: 604_800,
+        submission_seconds: 3_600,
+        migrated: Vec::new(),
+    };
+    let bridge = builder.bridge(bridge).unwrap();
+    let init = builder.asset(asset(l1, "uinit", 6, Origin::Native)).unwrap();
+    let bridged = builder.asset(asset(rollup, BRIDGED, 6, Origin::Bridged { bridge, parent: init })).unwrap();
+    let wrapped = Origin::Wrapped { contract: WRAPPER.to_owned(), parent: bridged };
+    builder.asset(asset(rollup, WRAPPED, 18, wrapped)).unwrap();
+    builder.finish("test".to_owned())
+}
+
+const SENT: &str = "87782A6A7C4EF4232FFC5B7C8204398AE73870049D8DC58E0146EFCAC3901979";
+const RECEIVED: &str = "2F0C6B0B6E0D3A0F4B61A7C5E7D9B1A3C5D7E9F1A2B4C6D8E0F1A3B5C7D9E1F3";
+const RETURNED: &str = "9B8A7C6D5E4F3A2B1C0D9E8F7A6B5C4D3E2F1A0B9C8D7E6F5A4B3C2D1E0F9A8B";
+
+fn time(text: &str) -> i64 {
+    Timestamp::parse(text).unwrap().unix_nanos()
+}
+
+fn seen(chain: &str, hash: &str, at: &str) -> Seen {
+    Seen { chain: chain.to_owned(), hash: hash.to_owned(), height: 7, time: Some(time(at)) }
+}
+
+fn sent() -> Seen {
+    seen(L1, SENT, "2026-01-15T08:00:02Z")
+}
+
+fn deposit() -> Hop {
+    Hop::Deposit(Deposit {
+        from: L1.to_owned(),
+        to: Some(ROLLUP.to_owned()),
+        bridge: 11,
+        l1_sequence: 5123,
+        l1_denom: "uinit".to_owned(),
+        l2_denom: BRIDGED.to_owned(),
+        amount: "1000000".to_owned(),
+        wrapper: Some(WRAPPER.to_owned()),
+        sent: sent(),
+        finalized: None,
+    })
+}
+
+fn packet_id() -> PacketId {
+    PacketId {
+        chain: L1.to_owned(),
+        port: "transfer".to_owned(),
+        channel: "channel-16".to_owned(),
+        sequence: 9,
+    }
+}
+
+fn ibc() -> Hop {
+    let packet = Packet {
+        id: packet_id(),
+        to: Some(OTHER.to_owned()),
+        dst_port: "transfer".to_owned(),
+        dst_channel: "channel-0".to_owned(),
+        timeout_nanos: 1_800_000_000_000_000_000,
+        timeout_height: 0,
+        denom: "uinit".to_owned(),
+        amount: "1000000".to_owned(),
+        sender: "init1pyq6amga29zfsldw8k26kgvl7a0fhf3kftflmr".to_owned(),
+        forward: None,
+        hook: None,
+    };
+    Hop::Ibc(Ibc {
+        packet,
+        link: Link::Start,
+        sent: sent(),
+        received: None,
+        acknowledged: None,
+        timed_out: None,
+        ack: None,
+        expired: false,
+    })
+}
+
+fn refused() -> Observation {
+    let message = "ABCI code: 1: error handling packet: see events for details".to_owned();
+    Observation::Received {
+        packet: packet_id(),
+        at: seen(OTHER, RECEIVED, "2026-01-15T08:00:11Z"),
+        ack: Some(Ack::Error { message, reason: None }),
+        next: None,
+    }
+}
+
+fn returned() -> Observation {
+    let at = seen(L1, RETURNED, "2026-01-15T08:00:19Z");
+    Observation::Acknowledged { packet: packet_id(), at, ack: None }
+}
+
+fn executed(hop: Hop, observations: &[Observation]) -> Record {
+    let begin = time("2026-01-15T08:00:03Z");
+    let mut record = Record::new(L1, SENT, begin);
+    record.source = Source::Executed { tx: sent(), is_final: true };
+    let mut transfer = Transfer::new(Some(hop), begin);
+    for observation in observations {
+        assert!(transfer.observe(0, observation, begin));
+    }
+    record.transfers.push(transfer);
+    record
+}
+
+/// A text of JSON without its blanks.
+fn compact(text: &str) -> String {
+    let (mut is_inside, mut is_escaped) = (false, false);
+    let keep = |c: &char| {
+        let keep = is_inside || !c.is_whitespace();
+        if *c == '"' && !is_escaped {
+            is_inside = !is_inside;
+        }
+        is_escaped = *c == '\\' && !is_escaped;
+        keep
+    };
+    text.chars().filter(keep).collect()
+}
+
+fn check(name: &str, record: &Record) {
+    let path = format!("{}/tests/goldens/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let golden = compact(&std::fs::read_to_string(path).unwrap());
+    let json = status::json(record, &registry(), time("2026-01-15T09:00:00Z")).unwrap();
+    assert_eq!(String::from_utf8(json).unwrap(), golden, "{name}");
+}
+
+#[test]
+fn what_was_just_registered_is_submitted() {
+    check("submitted", &Record::new(L1, SENT, time("2026-01-15T08:00:00Z")));
+}
+
+#[test]
+fn a_deposit_is_sent_and_then_done_with_the_token_that_its_hook_made() {
+    check("sent", &executed(deposit(), &[]));
+    let done = Observation::Finalized {
+        sequence: 5123,
+        at: seen(ROLLUP, RECEIVED, "2026-01-15T08:00:21Z"),
+        how: Finalized::Good,
+        refund: None,
+    };
+    check("done", &executed(deposit(), &[done]));
+}
+
+#[test]
+fn a_refused_packet_is_in_error_until_its_sender_has_the_tokens_back() {
+    check("error-on-its-way", &executed(ibc(), &[refused()]));
+    check("error-settled", &executed(ibc(), &[refused(), returned()]));
+}
+
+#[test]
+fn a_transaction_that_failed_says_why() {
+    let mut record = Record::new(L1, SENT, 0);
+    let message = "out of gas in location: WriteFlat; gasWanted: 200000, gasUsed: 259553: out of gas";
+    record.source = Source::Failed { code: Some(11), message: message.to_owned() };
+    check("source-failed", &record);
+}
+
+#[test]
+fn what_does_not_move_for_half_an_hour_is_given_up() {
+    let mut record = executed(deposit(), &[]);
+    let begin = time("2026-01-15T08:00:03Z");
+    record.schedule(begin + 1_799_999_999_999, true, &Options::default());
+    check("sent", &record);
+    record.schedule(begin + 1_800_000_000_000, true, &Options::default());
+    check("abandoned", &record);
+    assert!(record.due.is_some(), "it is still looked at");
+}

@@ -1,0 +1,14 @@
+//! Tracking: the rules by themselves, and every recorded transfer over replay nodes from its source transaction to its
+//! end.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails there and then")]
+
+mod expected;
+mod goldens;
+mod layer_zero;
+mod life;
+mod order;
+mod states;
+mod steps;
+mod whole;
+mod world;

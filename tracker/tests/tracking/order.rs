@@ -1,0 +1,71 @@
+//! What must hold between two answers about the same transaction, and between an answer and what is visible.
+
+use serde_json::Value;
+
+use crate::world::Heights;
+
+/// How far the states of the wire are; a greater one never goes back to a smaller one.
+fn rank(state: &str) -> u8 {
+    match state {
+        "STATE_SUBMITTED" => 0,
+        "STATE_PENDING" => 1,
+        "STATE_PENDING_ERROR" => 2,
+        "STATE_COMPLETED_SUCCESS" | "STATE_COMPLETED_ERROR" => 3,
+        "TRANSFER_UNKNOWN" | "OPINIT_TRANSFER_UNKNOWN" => 0,
+        "TRANSFER_PENDING" | "OPINIT_TRANSFER_SENT" => 1,
+        "TRANSFER_RECEIVED" => 2,
+        "TRANSFER_SUCCESS" | "TRANSFER_FAILURE" | "OPINIT_TRANSFER_RECEIVED" => 3,
+        other => panic!("no state of this recording: {other}"),
+    }
+}
+
+/// Nothing was taken back: states only rise, ends stay what they are, transactions stay.
+pub(crate) fn check_forward(before: &Value, after: &Value) {
+    let both = |member: &str| (before[member].as_str().unwrap(), after[member].as_str().unwrap());
+    let (was, is) = both("state");
+    assert!(rank(was) < rank(is) || was == is, "{was} became {is}");
+    let sequence = |status: &Value| status["transfer_sequence"].as_array().unwrap().clone();
+    let (was, is) = (sequence(before), sequence(after));
+    assert!(was.len() <= is.len(), "{was:?} became {is:?}");
+    for (was, is) in was.iter().zip(&is) {
+        check_hop(was, is);
+    }
+    if rank(both("state").0) == 3 {
+        for member in ["transfer_asset_release", "error", "next_blocking_transfer"] {
+            assert_eq!(before[member], after[member]);
+        }
+    }
+}
+
+fn check_hop(before: &Value, after: &Value) {
+    let kind = before.as_object().unwrap().keys().next().unwrap();
+    let (before, after) = (&before[kind], &after[kind]);
+    let (was, is) = (before["state"].as_str().unwrap(), after["state"].as_str().unwrap());
+    assert!(rank(was) < rank(is) || was == is, "{was} became {is}");
+    for txs in ["packet_txs", "txs"] {
+        for (name, tx) in before[txs].as_object().into_iter().flatten() {
+            assert!(
+                tx.is_null() || name == "error" || *tx == after[txs][name],
+                "{name}: {tx} became {after}"
+            );
+        }
+    }
+}
+
+/// Every transaction that is named lies in a block that is visible. `shown` are the tips, by chain.
+pub(crate) fn check_visible(answer: &Value, heights: &Heights, shown: impl Fn(&str) -> u64) {
+    let mut open = vec![answer];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                if let (Some(chain), Some(hash)) = (value["chain_id"].as_str(), value["tx_hash"].as_str()) {
+                    let height = heights[&(chain.to_owned(), hash.to_owned())];
+                    assert!(height <= shown(chain), "{hash} at {height} of {chain} is not visible");
+                }
+                open.extend(members.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+}
