@@ -98,8 +98,12 @@ impl<'a> Conditions<'a> {
             Err(Obstacle::TooLarge) => (Obstacle::TooLarge, U256::ZERO),
             Err(obstacle) => (obstacle, amount),
         };
-        let instead =
-            way.toll.least(U256::ONE, least).filter(|_| overlook.allows(obstacle)).ok_or(obstacle)?;
+        if !overlook.allows(obstacle) {
+            return Err(obstacle);
+        }
+        // Near the end of 256 bits there is no next amount, but there is a small one.
+        let instead = way.toll.least(U256::ONE, least).or_else(|| way.toll.least(U256::ONE, U256::ZERO));
+        let instead = instead.ok_or(obstacle)?;
         Ok((step, way.toll.carry(instead, instead)?))
     }
 

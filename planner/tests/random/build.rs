@@ -1,6 +1,6 @@
 //! Puts random parts together.
 
-use chain::{U256, Vm};
+use chain::Vm;
 use registry::facts::BridgeFacts;
 use registry::{
     Asset, AssetRef, Bridge, Builder, Chain, ChainKind, Channel, Endpoints, Facts, FeeAsset, Leg, LegKind,
