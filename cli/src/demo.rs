@@ -10,10 +10,13 @@ use ::replay::recording::Summary;
 use ::replay::{Addresses, Options, Recording, ReplayNode};
 use anyhow::Context as _;
 
+use self::routing::RouteDemo;
 use crate::serve::Serving;
 use crate::settings::Settings;
 use crate::settings::given::{Given, Log};
 use crate::{interrupt, logging, output, run, runtime};
+
+mod routing;
 
 /// The recording that is played by default, in a folder `recordings`.
 const DEFAULT: &str = "evm-scenario";
@@ -30,6 +33,9 @@ pub(crate) struct Demo {
     /// Where the JSON interface listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// Where the routing interface listens; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
+    route_listen: SocketAddr,
     #[command(flatten)]
     log: Given<Log>,
 }
@@ -40,22 +46,26 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
     let screen = logging::start(&base.log)?;
     let dir = args.recording.map_or_else(find, Ok)?;
     let recording = Arc::new(Recording::open(&dir)?);
-    let temporary = match args.data {
-        Some(_) => None,
-        None => Some(
-            tempfile::Builder::new()
-                .prefix("cairn-demo-")
-                .tempdir()
-                .context("making a temporary directory")?,
-        ),
-    };
-    let data = args.data.or_else(|| temporary.as_ref().map(|dir| dir.path().to_owned()));
+    let temporary = tempfile::Builder::new().prefix("cairn-demo-").tempdir();
+    let temporary = temporary.context("making a temporary directory")?;
+    let data = Some(args.data.unwrap_or_else(|| temporary.path().join("index")));
     runtime::block_on(async {
         let stop = interrupt::watch()?;
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let settings = Settings { data, listen: args.listen, ..settings_of(&node, base)? };
-        let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary());
-        let outcome = run::index(&settings, true, &screen, &stop, arrived).await;
+        let recordings = dir.parent().unwrap_or(&dir);
+        let tracked = temporary.path().join("route");
+        let routes = RouteDemo::start(recordings, &tracked, args.route_listen).await?;
+        let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
+        let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);
+        let routes = async {
+            match routes {
+                Some(routes) => routes.run(&stop).await,
+                None => Ok(()),
+            }
+        };
+        let (outcome, routed) = tokio::join!(run::index(&settings, true, &screen, &stop, arrived), routes);
+        let outcome = outcome.and(routed);
         node.stop().await;
         outcome
     })
@@ -92,7 +102,7 @@ fn settings_of(node: &ReplayNode, base: Settings) -> anyhow::Result<Settings> {
 }
 
 /// Prints where to look.
-fn announce(serving: Option<&Serving>, about: &Summary) -> anyhow::Result<()> {
+fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::Result<()> {
     let Some(serving) = serving else { return Ok(()) };
     let account = busiest_account(serving);
     let mut text = format!(
@@ -102,6 +112,7 @@ fn announce(serving: Option<&Serving>, about: &Summary) -> anyhow::Result<()> {
     for path in paths(about, account.as_deref()) {
         writeln!(text, "  {}{path}", serving.url())?;
     }
+    text.push_str(more);
     text.push_str("\nCtrl-C ends it.\n");
     Ok(output::print(&text)?)
 }

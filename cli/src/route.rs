@@ -29,12 +29,12 @@ const STOP: Duration = Duration::from_secs(1);
 
 /// Flags of `cairn route`.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Route {
     #[command(subcommand)]
     command: Option<RouteCommand>,
     /// Directory of the registry: chains, assets, channels, bridges; read again on SIGHUP
-    #[arg(long, value_name = "DIR", env = "CAIRN_ROUTE_REGISTRY")]
+    #[arg(long, value_name = "DIR", env = "CAIRN_ROUTE_REGISTRY", required = true)]
     registry: Option<PathBuf>,
     /// Directory of the database of tracked transfers; made if it does not exist
     #[arg(long, value_name = "DIR", env = "CAIRN_ROUTE_DATA", default_value = "cairn-route")]
@@ -81,9 +81,7 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
         return check(&registry, online);
     }
     let base = Settings::new(&args.log.merged()?)?;
-    let registry = args.registry.context(
-        "there is no registry: name its directory with --registry DIR or CAIRN_ROUTE_REGISTRY; registry/example is one",
-    )?;
+    let registry = args.registry.context("--registry is required")?;
     logging::start(&base.log)?;
     let (data, listen, cors) = (args.data, args.listen, base.cors);
     let settings = RouteSettings { registry, data, listen, cors, max_connections: base.max_connections };
@@ -124,6 +122,11 @@ impl Routing {
     /// Where it is.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.server.address())
+    }
+
+    /// What answers.
+    pub(crate) fn service(&self) -> &Service {
+        self.app.state()
     }
 
     /// Follows transfers, asks the chains what holds, reads the registry again on SIGHUP; until `stop`.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ingest::Ingest;
 use node::{Limits, Node};
 use store::{RocksOptions, RocksStore};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::logging::{self, Screen};
 use crate::route::{Routing, load};
@@ -44,33 +44,36 @@ pub(crate) async fn index(
         ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
         () = interrupt::stopped(stop) => return Ok(()),
     };
-    let routing = settings
-        .route
-        .as_ref()
-        .filter(|_| serves)
-        .map(|route| Ok::<_, anyhow::Error>((Routing::start(route, load(&route.registry)?)?, route)));
+    let routing = match settings.route.as_ref().filter(|_| serves) {
+        Some(route) => Some((Routing::start(route, load(&route.registry)?)?, &route.registry)),
+        None => None,
+    };
     let routing = async {
-        match routing.transpose()? {
-            Some((routing, route)) => routing.run(&route.registry, stop).await,
+        match routing {
+            Some((routing, registry)) => routing.run(registry, stop).await,
             None => std::future::pending().await,
         }
     };
+    // Held while a thread works on the store that nobody waits for.
+    let tidying = Arc::new(Semaphore::new(1));
     let serving = serves.then(|| Serving::start(settings, Arc::clone(&store) as _)).transpose()?;
     let outcome = tokio::select! {
         outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
         outcome = routing => outcome,
-        outcome = watch_over(&ingest, &store, screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
+        outcome = watch_over(&ingest, (&store, &tidying), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
     };
     if let Some(serving) = serving {
         serving.stop().await;
     }
+    // The store is closed when we return: a directory that goes away with it must not be written any more.
+    drop(tidying.acquire().await);
     outcome
 }
 
 /// Reports progress for as long as it is polled, and tidies up when the head is reached; fails if `arrived` does.
 async fn watch_over(
     ingest: &Ingest,
-    store: &Arc<RocksStore>,
+    (store, tidying): (&Arc<RocksStore>, &Arc<Semaphore>),
     screen: &Screen,
     serving: Option<&Serving>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
@@ -82,8 +85,14 @@ async fn watch_over(
         drop(has_arrived.wait_for(|arrived| *arrived).await);
         arrived(serving)?;
         // What catching up left in the log is written a second time as tables, and the log goes: less than half the disk.
-        let store = Arc::clone(store);
-        tokio::task::spawn_blocking(move || store.flush()).await??;
+        let (store, busy) = (Arc::clone(store), Arc::clone(tidying).acquire_owned().await?);
+        let flush = move || {
+            let outcome = store.flush();
+            drop(store);
+            drop(busy);
+            outcome
+        };
+        tokio::task::spawn_blocking(flush).await??;
         std::future::pending::<anyhow::Result<Infallible>>().await
     };
     tokio::select! {

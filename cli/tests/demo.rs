@@ -7,7 +7,7 @@ use support::{Cairn, command, get};
 #[test]
 fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
     let temporary = tempfile::tempdir().unwrap();
-    let mut command = command(&["demo", "--listen", "127.0.0.1:0"]);
+    let mut command = command(&["demo", "--listen", "127.0.0.1:0", "--route-listen", "127.0.0.1:0"]);
     command.env("TMPDIR", temporary.path());
     let mut demo = Cairn::spawn(command);
     demo.line("e2e-evm-1 is indexed: 655 transactions in heights 1 to 226");
@@ -27,6 +27,12 @@ fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
     ];
     assert!(shown.into_iter().all(has), "{paths:?}");
 
+    let routes: Vec<_> = (0..7).map(|_| demo.line("http://")).collect();
+    for path in &routes {
+        let (code, answer) = get(&format!("http://{path}"));
+        assert!(code == 200 && answer.is_object(), "{path}: {code} {answer}");
+    }
+
     demo.signal("INT");
     assert_eq!(demo.ended().0, Some(0));
     assert_eq!(temporary.path().read_dir().unwrap().count(), 0);
@@ -36,7 +42,15 @@ fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
 fn the_demo_shows_chains_of_every_kind() {
     for (recording, chain) in [("move-scenario", "e2e-move-1"), ("wasm-scenario", "e2e-wasm-1")] {
         let dir = format!("recordings/{recording}");
-        let mut demo = Cairn::start(&["demo", "--recording", &dir, "--listen", "127.0.0.1:0"]);
+        let mut demo = Cairn::start(&[
+            "demo",
+            "--recording",
+            &dir,
+            "--listen",
+            "127.0.0.1:0",
+            "--route-listen",
+            "127.0.0.1:0",
+        ]);
         demo.line(&format!("{chain} is indexed"));
         let status = demo.line("http://");
         assert_eq!(get(&format!("http://{status}")).1["chain_id"], chain);

@@ -3,12 +3,13 @@
 mod support;
 
 use std::fs;
+use std::io::ErrorKind;
 
-use support::{assert_golden, command, printed, refused};
+use support::{assert_golden, command, printed, refused, until};
 
 #[test]
 fn the_help_of_every_command_is_the_golden_one() {
-    let commands: [&[&str]; 15] = [
+    let commands: [&[&str]; 17] = [
         &[],
         &["run"],
         &["ingest"],
@@ -22,6 +23,8 @@ fn the_help_of_every_command_is_the_golden_one() {
         &["db", "rollback"],
         &["db", "verify"],
         &["db", "reindex"],
+        &["route"],
+        &["route", "check"],
         &["config"],
         &["openapi"],
     ];
@@ -38,6 +41,7 @@ fn the_help_of_every_command_is_the_golden_one() {
 #[test]
 fn the_openapi_document_in_the_repository_is_what_the_program_prints() {
     assert_golden("openapi/indexer.json", &printed(&["openapi"]));
+    assert_golden("openapi/route.json", &printed(&["openapi", "--route"]));
 }
 
 #[test]
@@ -52,7 +56,15 @@ fn wrong_usage_exits_with_2_and_a_fault_with_1() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("none");
     let data = data.to_str().unwrap();
-    for args in [&["fly"][..], &["run", "--fly"], &["run"], &["db"], &["run", "--config", "no-such-file"]] {
+    for args in [
+        &["fly"][..],
+        &["run", "--fly"],
+        &["run"],
+        &["route"],
+        &["route", "check"],
+        &["db"],
+        &["run", "--config", "no-such-file"],
+    ] {
         assert_eq!(refused(args).0, 2, "{args:?}");
     }
     let faults = [
@@ -76,7 +88,14 @@ fn a_demo_without_its_recording_says_where_it_was_looked_for() {
     // A copy of the program that has no recording above it.
     let program = dir.path().join("cairn");
     fs::copy(env!("CARGO_BIN_EXE_cairn"), &program).unwrap();
-    let output = std::process::Command::new(program).arg("demo").current_dir(dir.path()).output().unwrap();
+    // A process that another test starts may have inherited the file while it was written.
+    let output = until("a program that nobody writes", || {
+        let run = std::process::Command::new(&program).arg("demo").current_dir(dir.path()).output();
+        match run {
+            Err(busy) if busy.kind() == ErrorKind::ExecutableFileBusy => None,
+            other => Some(other.unwrap()),
+        }
+    });
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("recordings/evm-scenario") && said.contains("--recording DIR"), "{said}");

@@ -50,7 +50,7 @@ pub async fn ask(nodes: &Nodes, registry: &Registry, before: &Facts) -> Facts {
 /// All answers, in no order.
 pub(crate) async fn everything(nodes: &Nodes, registry: &Registry) -> Vec<Said> {
     let mut questions: Vec<futures_util::future::BoxFuture<'_, Said>> = Vec::new();
-    for (_, channel) in registry.channels().filter(|(_, channel)| channel.a.port == "transfer") {
+    for (_, channel) in registry.channels() {
         for end in [&channel.a, &channel.b] {
             questions.push(Box::pin(async move {
                 Said::Channel(end.clone(), channel_said(nodes, &registry[end.chain], end).await)

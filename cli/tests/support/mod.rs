@@ -186,12 +186,31 @@ pub(crate) fn get(url: &str) -> (u16, Value) {
     (status, serde_json::from_str(&body).unwrap())
 }
 
+/// `POST url` with a JSON body: status and JSON.
+#[allow(dead_code, reason = "not every test file posts")]
+pub(crate) fn post(url: &str, body: &Value) -> (u16, Value) {
+    let body = body.to_string();
+    let length = body.len();
+    let (status, answer) = exchange(
+        "POST",
+        url,
+        &format!("content-type: application/json\r\ncontent-length: {length}\r\n"),
+        &body,
+    );
+    (status, serde_json::from_str(&answer).unwrap())
+}
+
 /// `GET url`: status and body.
 pub(crate) fn get_text(url: &str) -> (u16, String) {
+    exchange("GET", url, "", "")
+}
+
+fn exchange(method: &str, url: &str, headers: &str, body: &str) -> (u16, String) {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "{method} /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n{body}")
+        .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -209,7 +228,7 @@ impl Played {
     pub(crate) fn start(recording: &str, options: &[&str]) -> Self {
         let dir = format!("recordings/{recording}");
         let any = "127.0.0.1:0";
-        let args = ["replay", &dir, "--comet", any, "--rest", any, "--json-rpc", any];
+        let args = ["replay", &dir, "--comet", any, "--rest", any, "--json-rpc", any, "--executor", any];
         let mut node = Cairn::start(&[&args, options].concat());
         let title = node.line(&format!("{recording}: chain "));
         let (chain, vm) = title.split_once(", vm ").unwrap();

@@ -1,0 +1,187 @@
+//! The routing service as an operator starts it, over the recorded pair of chains.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use support::{Cairn, Played, get, post, printed, refused, repository, run, until};
+
+/// A deposit into the recorded bridge, and the transaction that finalized it on the rollup.
+const DEPOSIT: &str = "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88";
+const FINALIZED: &str = "166B05448A80AD4754C77231E06856D4015D1D268F57244BB3956D852FA41CAB";
+const BRIDGED: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
+
+/// The two chains, played, and a copy of the example registry with their addresses.
+struct Pair {
+    _l1: Played,
+    _l2: Played,
+    dir: tempfile::TempDir,
+}
+
+impl Pair {
+    fn start() -> Self {
+        let (l1, l2) = (Played::start("l1-l2/l1", &[]), Played::start("l1-l2/l2", &[]));
+        let dir = tempfile::tempdir().unwrap();
+        let registry = dir.path().join("registry");
+        fs::create_dir(&registry).unwrap();
+        for file in ["chains.toml", "bridges.toml", "assets.toml"] {
+            let mut text = fs::read_to_string(repository("registry/example").join(file)).unwrap();
+            let (one, two) = (l1.services(), l2.services());
+            let ports = [
+                ("26657", one[1]),
+                ("1317", one[3]),
+                ("36657", two[1]),
+                ("31317", two[3]),
+                ("38545", two[5]),
+            ];
+            for (port, url) in ports {
+                text = text.replace(&format!("http://127.0.0.1:{port}\""), &format!("{url}\""));
+            }
+            fs::write(registry.join(file), text).unwrap();
+        }
+        Self { _l1: l1, _l2: l2, dir }
+    }
+
+    fn registry(&self) -> &str {
+        Box::leak(self.dir.path().join("registry").into_boxed_path()).to_str().unwrap()
+    }
+
+    fn data(&self) -> &str {
+        Box::leak(self.dir.path().join("tracked").into_boxed_path()).to_str().unwrap()
+    }
+
+    fn route(&self) -> (Cairn, String) {
+        let args = ["route", "--registry", self.registry(), "--data", self.data(), "--listen", "127.0.0.1:0"];
+        let mut cairn = Cairn::start(&args);
+        let url = cairn.line("routing at ");
+        (cairn, url)
+    }
+}
+
+fn ended(url: &str) -> Value {
+    until("the end of the transfer", || {
+        let (code, status) = get(&format!("{url}/v2/tx/status?chain_id=e2e-l1-1&tx_hash={DEPOSIT}"));
+        assert_eq!(code, 200, "{status}");
+        (status["state"] == "STATE_COMPLETED_SUCCESS").then_some(status)
+    })
+}
+
+#[test]
+fn a_transfer_is_quoted_made_and_followed_through_a_kill() {
+    let pair = Pair::start();
+    let (cairn, url) = pair.route();
+    let ask = json!({
+        "amount_in": "5000000", "source_asset_chain_id": "e2e-l1-1", "source_asset_denom": "uinit",
+        "dest_asset_chain_id": "e2e-l2-1", "dest_asset_denom": BRIDGED,
+    });
+    let (code, route) = post(&format!("{url}/v2/fungible/route"), &ask);
+    assert_eq!((code, &route["amount_out"], &route["txs_required"]), (200, &json!("5000000"), &json!(1)));
+    let user = "init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
+    let mut msgs = ask.clone();
+    msgs["address_list"] = json!([user, user]);
+    msgs["amount_out"] = route["amount_out"].clone();
+    msgs["operations"] = route["operations"].clone();
+    let (code, made) = post(&format!("{url}/v2/fungible/msgs"), &msgs);
+    let msg = &made["txs"][0]["cosmos_tx"]["msgs"][0];
+    assert_eq!((code, &msg["msg_type_url"]), (200, &json!("/opinit.ophost.v1.MsgInitiateTokenDeposit")));
+
+    let id = json!({ "tx_hash": DEPOSIT, "chain_id": "e2e-l1-1" });
+    assert_eq!(post(&format!("{url}/v2/tx/track"), &id).1["tx_hash"], DEPOSIT);
+    // The moment after, it may not be known how far it is, but it is known.
+    assert_eq!(get(&format!("{url}/v2/tx/status?chain_id=e2e-l1-1&tx_hash={DEPOSIT}")).0, 200);
+    cairn.kill();
+
+    let (cairn, url) = pair.route();
+    let status = ended(&url);
+    let hop = &status["transfer_sequence"][0]["op_init_transfer"];
+    assert_eq!(
+        (&hop["txs"]["receive_tx"]["tx_hash"], &hop["state"]),
+        (&json!(FINALIZED), &json!("OPINIT_TRANSFER_RECEIVED"))
+    );
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+
+    // What is over is known at once.
+    let (again, url) = pair.route();
+    assert_eq!(get(&format!("{url}/v2/tx/status?chain_id=e2e-l1-1&tx_hash={DEPOSIT}")).1, status);
+    again.signal("INT");
+    assert_eq!(again.ended().0, Some(0));
+}
+
+#[test]
+fn a_registry_is_read_again_on_sighup_and_a_broken_one_is_not() {
+    let pair = Pair::start();
+    let (mut cairn, url) = pair.route();
+    let assets = Path::new(pair.registry()).join("assets.toml");
+    let before = fs::read_to_string(&assets).unwrap();
+    let symbol = |symbol: &str| {
+        let (_, answer) = get(&format!("{url}/v2/fungible/assets?chain_ids=e2e-l2-1"));
+        let list = answer["chain_to_assets_map"]["e2e-l2-1"]["assets"].as_array().unwrap().clone();
+        list.iter().any(|asset| asset["symbol"] == symbol).then_some(())
+    };
+
+    fs::write(&assets, before.replace("\"INIT.op\"", "\"OPENED\"")).unwrap();
+    cairn.signal("HUP");
+    until("the new symbol", || symbol("OPENED"));
+
+    fs::write(&assets, "[[asset]]\nchian = \"e2e-l2-1\"\n").unwrap();
+    cairn.signal("HUP");
+    let said = cairn.logged_about("the old one goes on");
+    assert!(said.contains("assets.toml") && said.contains("chain"), "{said}");
+    assert_eq!(symbol("OPENED"), Some(()));
+    let (code, said) = refused(&["route", "check", "--registry", pair.registry()]);
+    assert!(code == 1 && said.contains("assets.toml"), "{code} {said}");
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
+#[test]
+fn a_registry_is_checked_against_itself_and_against_its_chains() {
+    let example = repository("registry/example");
+    let example = example.to_str().unwrap();
+    assert!(printed(&["route", "check", "--registry", example]).contains("4 chains, 16 assets, 2 channels"));
+
+    let pair = Pair::start();
+    let bridges = Path::new(pair.registry()).join("bridges.toml");
+    let check = || {
+        let output = run(&["route", "check", "--online", "--registry", pair.registry()]);
+        let (said, wrong) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        (output.status.code(), said + &wrong)
+    };
+    let (code, said) = check();
+    assert!(code == Some(0) && said.lines().count() == 1, "{said}");
+
+    // What only the chains can tell: the other end of a channel.
+    let right = fs::read_to_string(&bridges).unwrap();
+    fs::write(&bridges, right.replace("e2e-l2-1/nft-transfer/channel-1", "e2e-l2-1/nft-transfer/channel-7"))
+        .unwrap();
+    let (code, said) = check();
+    let wrong = "channel nft-transfer/channel-1 of e2e-l1-1: its other end is nft-transfer/channel-1";
+    assert!(code == Some(1) && said.contains(wrong), "{code:?} {said}");
+
+    // What the files can tell: a denomination that the bridge cannot give.
+    fs::write(&bridges, right.replace("id = 1\n", "id = 3\n")).unwrap();
+    let (code, said) = check();
+    assert!(code == Some(1) && said.contains("assets.toml") && said.contains("l2/771d"), "{code:?} {said}");
+}
+
+#[test]
+fn an_indexer_routes_as_well_if_it_is_told_to() {
+    let pair = Pair::start();
+    let played = Played::start("evm-scenario", &[]);
+    let index = pair.dir.path().join("index");
+    let more =
+        ["--route-registry", pair.registry(), "--route-data", pair.data(), "--route-listen", "127.0.0.1:0"];
+    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+    let url = cairn.url();
+    assert_eq!(get(&format!("{routing}/v2/info/chains")).0, 200);
+    assert_eq!(get(&format!("{url}/status")).0, 200);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+    let (code, said) = refused(&[&played.flags("run", &index)[..], &more[..2]].concat());
+    assert!(code == 2 && said.contains("route.data"), "{code} {said}");
+}
