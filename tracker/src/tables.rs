@@ -11,6 +11,9 @@ use crate::record::Record;
 /// Chain and hash.
 pub(crate) type TxKey = (Text, Hash);
 
+/// When, chain and hash.
+pub(crate) type DueKey = (u64, Text, Hash);
+
 /// Registered transactions with all that is known of them.
 ///
 /// | chain (text) | hash (32) | → JSON
@@ -43,7 +46,7 @@ pub(crate) struct Due;
 
 impl Table for Due {
     const SPEC: &'static TableSpec = &TableSpec { name: "track_due", tag: 0x12, access: Access::Scan };
-    type Key = (u64, Text, Hash);
+    type Key = DueKey;
     type Value = ();
 }
 

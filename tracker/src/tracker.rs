@@ -1,9 +1,9 @@
 //! The tracker: registers transactions, answers from its own database, and looks at what is due.
 //!
 //! Must hold: one commit per look brings record, answer and index together, so that a process that is killed at any
-//! moment goes on where it was; an answer is one point read; nothing per transaction is kept in memory.
+//! moment goes on where it was; after a loss of power at most what was learnt or registered since the last round of
+//! looks is gone; an answer is one point read; nothing per transaction is kept in memory.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -23,7 +23,7 @@ use crate::nodes::Nodes;
 use crate::options::Options;
 use crate::record::{Record, moment};
 use crate::status;
-use crate::tables::{Answers, Due, Others, Records, TABLES, TxKey};
+use crate::tables::{Answers, Due, DueKey, Others, Records, TABLES, TxKey};
 
 /// Follows registered transactions. Share it in an `Arc`.
 pub struct Tracker {
@@ -107,24 +107,28 @@ impl Tracker {
     /// that do not answer are no error: what depends on them stays as it is and is looked at again.
     pub async fn poll_due(&self, now: Timestamp) -> Result<Polled, Error> {
         let _alone = self.polling.lock().await;
-        let (mut polled, mut changed, mut done) = (0, 0, HashSet::new());
+        let registry = Arc::clone(&self.registry.borrow());
+        let (mut polled, mut changed, mut last) = (0, 0, None);
         loop {
-            let registry = Arc::clone(&self.registry.borrow());
-            let due = self.due(now, &done)?;
-            if due.is_empty() {
-                break;
-            }
-            let looks = due.iter().map(|key| self.look(&registry, key, now));
+            // Whatever was looked at is due later than now, so one walk through the index meets everything once.
+            let due = self.due(now, last.as_ref())?;
+            let Some(end) = due.last() else { break };
+            last = Some(end.clone());
+            let looks = due.iter().map(|(_, chain, hash)| {
+                let key = (chain.clone(), *hash);
+                let registry = &registry;
+                async move { self.look(registry, &key, now).await }
+            });
             let mut looks = stream::iter(looks).buffer_unordered(self.options.concurrency.max(1));
             while let Some(is_changed) = looks.next().await {
                 changed += usize::from(is_changed?);
             }
             polled += due.len();
-            // Only those that are due again already could be met twice.
-            done = self.due(now, &HashSet::new())?.into_iter().filter(|key| due.contains(key)).collect();
         }
-        let next = self.next_due()?;
-        Ok(Polled { polled, changed, next_due: next })
+        if polled > 0 {
+            self.store.sync()?;
+        }
+        Ok(Polled { polled, changed, next_due: self.next_due()? })
     }
 
     /// Looks at what is due, as it becomes due, until `stop` resolves. Ends early only if the database fails.
@@ -168,7 +172,7 @@ impl Tracker {
         let is_revived = before.is_some() && record.revive(time);
         if before.is_none() || is_revived {
             let json = status::json(&record, registry, time)?;
-            self.write(&key, before.as_ref(), &record, Some(&json), Durability::Synced)?;
+            self.write(&key, before.as_ref(), &record, Some(&json))?;
             self.registered.notify_one();
         }
         Ok(record)
@@ -191,7 +195,7 @@ impl Tracker {
         }
         let is_changed = self.read::<Answers>(key)?.is_none_or(|answer| answer != json);
         record.generation += 1;
-        self.write(key, Some(&before), &record, is_changed.then_some(&json), Durability::Buffered)?;
+        self.write(key, Some(&before), &record, is_changed.then_some(&json))?;
         Ok(is_changed)
     }
 
@@ -202,7 +206,6 @@ impl Tracker {
         before: Option<&Record>,
         record: &Record,
         answer: Option<&Vec<u8>>,
-        durability: Durability,
     ) -> Result<(), Error> {
         let snapshot = self.store.snapshot()?;
         let mut counts = Counts::new(1);
@@ -227,19 +230,22 @@ impl Tracker {
         }
         // There are no lists here, so nothing is pending.
         let (batch, _) = txn.finish();
-        Ok(self.store.commit(batch, durability)?)
+        Ok(self.store.commit(batch, Durability::Buffered)?)
     }
 
     fn read<T: store::Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
         Ok(table::read::<T>(&*self.store.snapshot()?, key)?)
     }
 
-    /// The first transactions that are due, without these.
-    fn due(&self, now: Timestamp, without: &HashSet<TxKey>) -> Result<Vec<TxKey>, Error> {
+    /// The first rows of the index that are due, after this one.
+    fn due(&self, now: Timestamp, after: Option<&DueKey>) -> Result<Vec<DueKey>, Error> {
         let now = moment(now.unix_nanos());
-        let rows = table::rows::<Due>(&*self.store.snapshot()?, &All, Order::Asc, CHUNK)?;
-        let due = rows.into_iter().take_while(|((at, ..), ())| *at <= now);
-        Ok(due.map(|((_, chain, hash), ())| (chain, hash)).filter(|key| !without.contains(key)).collect())
+        let snapshot = self.store.snapshot()?;
+        let rows = match after {
+            Some(after) => table::rows_after::<Due>(&*snapshot, &All, after, Order::Asc, CHUNK)?,
+            None => table::rows::<Due>(&*snapshot, &All, Order::Asc, CHUNK)?,
+        };
+        Ok(rows.into_iter().map(|(key, ())| key).take_while(|(at, ..)| *at <= now).collect())
     }
 
     fn next_due(&self) -> Result<Option<Timestamp>, Error> {
