@@ -4,8 +4,12 @@ pub(crate) mod assets;
 pub(crate) mod balances;
 pub(crate) mod chains;
 pub(crate) mod explore;
+mod fees;
 pub(crate) mod msgs;
 pub(crate) mod op_hook;
+mod pair;
+mod reach;
+pub(crate) mod registry;
 pub(crate) mod route;
 pub(crate) mod tx;
 pub(crate) mod unserved;
@@ -49,7 +53,7 @@ impl<'c> Selection<'c> {
         Ok(Self { ids, only_testnets: flag(call, "only_testnets", false)? })
     }
 
-    fn has(&self, chain: &registry::Chain) -> bool {
+    fn has(&self, chain: &::registry::Chain) -> bool {
         (self.ids.is_empty() || self.ids.contains(&chain.id.as_str()))
             && (chain.testnet || !self.only_testnets)
     }
@@ -67,7 +71,7 @@ fn flag(call: &Call<'_>, name: &str, default: bool) -> Result<bool, Refusal> {
 
 /// A chain by the key of a map in a request. Skip's client rewrites keys: each upper-case letter becomes `_` and its
 /// lower-case form (`router-api.md` §3.1).
-fn chain_by_key(registry: &registry::Registry, key: &str) -> Option<registry::ChainRef> {
+fn chain_by_key(registry: &::registry::Registry, key: &str) -> Option<::registry::ChainRef> {
     let rewritten = |id: &str| {
         let letters = id.chars().flat_map(|letter| {
             let mark = letter.is_ascii_uppercase().then_some('_');

@@ -43,6 +43,7 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Service>]] = &[
     api::msgs::ENDPOINTS,
     api::tx::ENDPOINTS,
     api::explore::ENDPOINTS,
+    api::registry::ENDPOINTS,
     api::unserved::ENDPOINTS,
     swagger::ENDPOINTS,
 ];

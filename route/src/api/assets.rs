@@ -81,7 +81,8 @@ pub(crate) static ASSET: Schema = Schema {
     ],
 };
 
-/// Assets under their chains' ids, in the order of the registry.
+/// Assets under their chains' ids, in the order of the registry, those that are not to be offered last: clients fall back to
+/// the first one.
 pub(crate) struct ByChain<'a> {
     registry: &'a Registry,
     assets: Vec<AssetRef>,
@@ -102,7 +103,8 @@ impl Serialize for ByChain<'_> {
         let mut map = serializer.serialize_map(None)?;
         for (chain, about) in self.registry.chains() {
             let here = self.assets.iter().filter(|asset| self.registry[**asset].chain == chain);
-            let assets: Vec<_> = here.map(|asset| WireAsset::of(self.registry, *asset)).collect();
+            let mut assets: Vec<_> = here.map(|asset| WireAsset::of(self.registry, *asset)).collect();
+            assets.sort_by_key(|asset| asset.hidden);
             if !assets.is_empty() {
                 map.serialize_entry(&about.id, &Assets { assets })?;
             }

@@ -1,7 +1,7 @@
 //! What can be reached from where. None of these looks at prices, fees or nodes: a route does.
 
-use planner::{Request, Step, WireAsset, plan};
-use registry::{AssetRef, BridgeKind};
+use planner::WireAsset;
+use registry::{AssetRef, ChainRef, Registry};
 use serde::Serialize;
 use serde_json::Value;
 use web::call::Call;
@@ -12,9 +12,9 @@ use web::schema::{Field, Kind, Schema};
 
 use super::assets::{ASSET, ByChain};
 use super::json;
+use super::reach::{Forms, way};
 use crate::body::{Body, wrong};
 use crate::deny;
-use crate::quotes::Known;
 use crate::service::{Service, World};
 
 /// The group's endpoints.
@@ -41,16 +41,6 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         &ADVICE,
         recommend,
     ),
-    Endpoint {
-        method: Method::Get,
-        path: "/v2/info/registry",
-        tag: "Info",
-        summary: "Which registry is in use, and what the chains said against it.",
-        params: &[],
-        response: &REGISTRY,
-        handler: Handler::Now(registry_info),
-        cache: Freshness::LIST,
-    },
 ];
 
 const fn post(
@@ -158,124 +148,76 @@ static ADVICE: Schema = Schema {
     )],
 };
 
-static REGISTRY: Schema = Schema {
-    name: "info.Registry",
-    doc: "The registry in use.",
-    fields: &[
-        Field::new("hash", Kind::String, "Of its content."),
-        Field::new("chains", Kind::Integer, "How many."),
-        Field::new("assets", Kind::Integer, "How many."),
-        Field::new("channels", Kind::Integer, "How many."),
-        Field::new("bridges", Kind::Integer, "How many."),
-        Field::new(
-            "paused",
-            Kind::Array(&Kind::String),
-            "Channels and bridges that are not to be used now, and why.",
-        ),
-    ],
-};
+/// Members that real clients send; the first ones matter here.
+const FROM_MEMBERS: &[&str] = &[
+    "source_asset_denom",
+    "source_asset_chain_id",
+    "allow_multi_tx",
+    "native_only",
+    "include_cw20_assets",
+    "include_evm_assets",
+    "include_svm_assets",
+    "include_swaps",
+    "swap_venues",
+    "recommendation_reason",
+    "group_by",
+    "client_id",
+];
 
-/// Pairs of assets that are looked at in one request.
-const MAX_PAIRS: usize = 100_000;
+/// The same.
+const BETWEEN_MEMBERS: &[&str] = &[
+    "source_chain_id",
+    "dest_chain_id",
+    "allow_multi_tx",
+    "include_no_metadata_assets",
+    "include_cw20_assets",
+    "include_evm_assets",
+    "client_id",
+];
 
-/// What gets from one asset to another without regard to the amount: how many transactions, over which bridges.
-fn way(world: &World, from: AssetRef, to: AssetRef, multi_tx: bool) -> Option<(usize, Vec<&'static str>)> {
-    let registry = &*world.registry;
-    let known = Known::nothing(registry);
-    let seen = planner::World { registry, facts: &world.facts, quotes: &known };
-    // One whole token, and where that is below a minimum, very many.
-    let whole = chain::U256::from(10).pow(chain::U256::from(registry[from].decimals));
-    let amounts = [whole, whole.saturating_mul(chain::U256::from(1_000_000_000_000_u64))];
-    let best = amounts.into_iter().find_map(|amount_in| {
-        let request =
-            Request { from, to, amount_in, op_withdraw: false, multi_tx, op_hook: true, bridges: None };
-        plan(&world.graph, seen, &request).ok()?.into_iter().next()
-    })?;
-    let mut bridges: Vec<&str> = Vec::new();
-    for hop in &best.hops {
-        if let Some(kind) = bridge(hop.step).map(BridgeKind::id)
-            && !bridges.contains(&kind)
-        {
-            bridges.push(kind);
-        }
-    }
-    Some((best.txs(), bridges))
-}
-
-fn bridge(step: Step) -> Option<BridgeKind> {
-    match step {
-        Step::Ibc { .. } | Step::MigratedDeposit { .. } | Step::MigratedWithdraw { .. } => {
-            Some(BridgeKind::Ibc)
-        }
-        Step::Deposit { .. } | Step::Withdraw { .. } => Some(BridgeKind::OpInit),
-        Step::LayerZero { .. } => Some(BridgeKind::LayerZero),
-        Step::Send | Step::Wrap | Step::Unwrap => None,
-    }
-}
+/// Ways that are looked for in one request.
+const MAX_WAYS: usize = 4096;
 
 fn assets_from_source(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     #[derive(Serialize)]
     struct Answer<'a> {
         dest_assets: ByChain<'a>,
     }
-    let body = Body::read(
-        call,
-        &[
-            "source_asset_denom",
-            "source_asset_chain_id",
-            "allow_multi_tx",
-            "include_cw20_assets",
-            "native_only",
-            "include_swaps",
-            "swap_venues",
-            "recommendation_reason",
-            "group_by",
-            "client_id",
-            "include_evm_assets",
-            "include_svm_assets",
-        ],
-    )?;
+    let body = Body::read(call, FROM_MEMBERS)?;
     let world = service.world();
     let registry = &*world.registry;
     let (denom, chain) = (body.text("source_asset_denom")?, body.text("source_asset_chain_id")?);
-    let chain = chain
-        .and_then(|chain| registry.chain(chain))
-        .ok_or_else(|| Refusal::bad_request("Invalid chain_id"))?;
+    let chain = chain.and_then(|chain| registry.chain(chain));
+    let chain = chain.ok_or_else(|| Refusal::bad_request("Invalid chain_id"))?;
     let source = denom.and_then(|denom| registry.asset(chain, denom));
     let source = source.ok_or_else(|| Refusal::bad_request("Invalid source_asset_denom"))?;
     let (multi_tx, native) = (body.boolean("allow_multi_tx", false)?, body.boolean("native_only", false)?);
+    let forms = Forms::of(registry, source);
     let others = registry
         .assets()
-        .filter(|(reference, asset)| *reference != source && (!native || asset.origin.parent().is_none()));
-    let reached =
-        others.map(|(reference, _)| reference).filter(|to| way(&world, source, *to, multi_tx).is_some());
+        .filter(|(_, asset)| !native || asset.origin.parent().is_none())
+        .map(|(reference, _)| reference)
+        .filter(|to| *to != source && forms.has(*to))
+        .take(MAX_WAYS);
+    let reached = others.filter(|to| way(&world, source, *to, multi_tx).is_some());
     json(&Answer { dest_assets: ByChain::new(registry, reached) })
 }
 
+#[derive(Serialize)]
+struct Between {
+    assets_between_chains: Vec<Pair>,
+}
+
+#[derive(Serialize)]
+struct Pair {
+    asset_on_source: WireAsset,
+    asset_on_dest: WireAsset,
+    txs_required: usize,
+    bridges: Vec<&'static str>,
+}
+
 fn between(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    #[derive(Serialize)]
-    struct Answer {
-        assets_between_chains: Vec<Pair>,
-    }
-    #[derive(Serialize)]
-    struct Pair {
-        asset_on_source: WireAsset,
-        asset_on_dest: WireAsset,
-        txs_required: usize,
-        bridges: Vec<&'static str>,
-    }
-    let body = Body::read(
-        call,
-        &[
-            "source_chain_id",
-            "dest_chain_id",
-            "include_no_metadata_assets",
-            "include_cw20_assets",
-            "include_evm_assets",
-            "allow_multi_tx",
-            "client_id",
-        ],
-    )?;
+    let body = Body::read(call, BETWEEN_MEMBERS)?;
     let world = service.world();
     let registry = &*world.registry;
     let chain = |name: &str, what: &str| {
@@ -284,85 +226,80 @@ fn between(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     };
     let (source, dest) = (chain("source_chain_id", "source")?, chain("dest_chain_id", "dest")?);
     let multi_tx = body.boolean("allow_multi_tx", false)?;
-    let on = |chain| {
-        registry.assets().filter(move |(_, asset)| asset.chain == chain).map(|(reference, _)| reference)
-    };
-    let pairs = on(source).flat_map(|from| on(dest).map(move |to| (from, to))).take(MAX_PAIRS);
-    let pairs = pairs.filter(|(from, to)| from != to).filter_map(|(from, to)| {
-        way(&world, from, to, multi_tx).map(|(txs_required, bridges)| Pair {
+    let pairs = on(registry, source).flat_map(|from| {
+        let forms = Forms::of(registry, from);
+        on(registry, dest).filter(move |to| *to != from && forms.has(*to)).map(move |to| (from, to))
+    });
+    let pairs = pairs.take(MAX_WAYS).filter_map(|(from, to)| {
+        way(&world, from, to, multi_tx).map(|way| Pair {
             asset_on_source: WireAsset::of(registry, from),
             asset_on_dest: WireAsset::of(registry, to),
-            txs_required,
-            bridges,
+            txs_required: way.txs,
+            bridges: way.bridges,
         })
     });
-    json(&Answer { assets_between_chains: pairs.collect() })
+    json(&Between { assets_between_chains: pairs.collect() })
+}
+
+/// The assets of a chain.
+fn on(registry: &Registry, chain: ChainRef) -> impl Iterator<Item = AssetRef> {
+    registry.assets().filter(move |(_, asset)| asset.chain == chain).map(|(reference, _)| reference)
+}
+
+#[derive(Serialize)]
+struct Origins {
+    origin_assets: Vec<Origin>,
+}
+
+#[derive(Serialize)]
+struct Origin {
+    asset: Option<WireAsset>,
+    asset_found: bool,
 }
 
 fn origins(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    #[derive(Serialize)]
-    struct Answer {
-        origin_assets: Vec<Origin>,
-    }
-    #[derive(Serialize)]
-    struct Origin {
-        asset: Option<WireAsset>,
-        asset_found: bool,
-    }
     let body = Body::read(call, &["assets", "client_id"])?;
     let world = service.world();
     let registry = &*world.registry;
     let mut origin_assets = Vec::new();
     for item in list(&body, "assets")? {
-        let text = |name: &str| item.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let (Some(denom), Some(chain)) = (text("denom"), text("chain_id")) else {
+        let (Some(denom), Some(chain)) = (text(item, "denom"), text(item, "chain_id")) else {
             return Err(Refusal::bad_request("Must supply denom and chain_id"));
         };
         let asset = registry.chain(chain).and_then(|chain| registry.asset(chain, denom));
         let asset = asset.map(|asset| WireAsset::of(registry, registry.root(asset)));
         origin_assets.push(Origin { asset_found: asset.is_some(), asset });
     }
-    json(&Answer { origin_assets })
+    json(&Origins { origin_assets })
+}
+
+#[derive(Serialize)]
+struct Advice {
+    recommendation_entries: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    recommendations: Vec<Recommendation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Fault>,
+}
+
+#[derive(Serialize)]
+struct Recommendation {
+    asset: WireAsset,
+    reason: &'static str,
+}
+
+#[derive(Serialize)]
+struct Fault {
+    message: &'static str,
 }
 
 fn recommend(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    #[derive(Serialize)]
-    struct Answer {
-        recommendation_entries: Vec<Entry>,
-    }
-    #[derive(Serialize)]
-    struct Entry {
-        recommendations: Vec<Recommendation>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<Fault>,
-    }
-    #[derive(Serialize)]
-    struct Recommendation {
-        asset: WireAsset,
-        reason: &'static str,
-    }
-    #[derive(Serialize)]
-    struct Fault {
-        message: String,
-    }
     let body = Body::read(call, &["requests", "client_id"])?;
     let world = service.world();
-    let registry = &*world.registry;
-    let entry = |item: &Value| -> Result<Vec<Recommendation>, String> {
-        let text = |name: &str| item.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let source = text("source_asset_chain_id").and_then(|chain| registry.chain(chain));
-        let source =
-            source.zip(text("source_asset_denom")).and_then(|(chain, denom)| registry.asset(chain, denom));
-        let source = source.ok_or("Must supply source_asset")?;
-        let dest = text("dest_chain_id").and_then(|chain| registry.chain(chain)).ok_or("Invalid chain_id")?;
-        let there = registry.assets().filter(|(_, asset)| asset.chain == dest && !asset.hidden);
-        let direct = there.filter(|(to, _)| way(&world, source, *to, false).is_some());
-        let direct =
-            direct.map(|(to, _)| Recommendation { asset: WireAsset::of(registry, to), reason: "DIRECT" });
-        let found: Vec<_> = direct.collect();
-        if found.is_empty() { Err("no recommendation found".to_owned()) } else { Ok(found) }
-    };
-    let entries = list(&body, "requests")?.iter().map(|item| match entry(item) {
+    let entries = list(&body, "requests")?.iter().map(|item| match recommended(&world, item) {
         Ok(recommendations) => Entry { recommendations, error: None },
         Err(message) => Entry { recommendations: Vec::new(), error: Some(Fault { message }) },
     });
@@ -370,7 +307,22 @@ fn recommend(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     if recommendation_entries.iter().all(|entry| entry.recommendations.is_empty()) {
         return Err(Refusal::not_found("no recommendation found"));
     }
-    json(&Answer { recommendation_entries })
+    json(&Advice { recommendation_entries })
+}
+
+fn recommended(world: &World, item: &Value) -> Result<Vec<Recommendation>, &'static str> {
+    let registry = &*world.registry;
+    let chain = |name: &str| text(item, name).and_then(|chain| registry.chain(chain));
+    let source = chain("source_asset_chain_id").zip(text(item, "source_asset_denom"));
+    let source = source.and_then(|(chain, denom)| registry.asset(chain, denom));
+    let source = source.ok_or("Must supply source_asset")?;
+    let dest = chain("dest_chain_id").ok_or("Invalid chain_id")?;
+    let forms = Forms::of(registry, source);
+    let there = on(registry, dest).filter(|to| !registry[*to].hidden && forms.has(*to));
+    let direct = there.filter(|to| way(world, source, *to, false).is_some());
+    let found: Vec<_> =
+        direct.map(|to| Recommendation { asset: WireAsset::of(registry, to), reason: "DIRECT" }).collect();
+    if found.is_empty() { Err("no recommendation found") } else { Ok(found) }
 }
 
 fn list<'b>(body: &'b Body, name: &str) -> Result<&'b [Value], Refusal> {
@@ -382,32 +334,7 @@ fn list<'b>(body: &'b Body, name: &str) -> Result<&'b [Value], Refusal> {
     }
 }
 
-fn registry_info(service: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
-    #[derive(Serialize)]
-    struct Answer<'a> {
-        hash: &'a str,
-        chains: usize,
-        assets: usize,
-        channels: usize,
-        bridges: usize,
-        paused: Vec<String>,
-    }
-    let world = service.world();
-    let registry = &*world.registry;
-    let channels = registry.channels().filter_map(|(reference, channel)| {
-        let end = &channel.a;
-        let name = format!("{}/{} of {}", end.port, end.channel, registry[end.chain].id);
-        world.facts.paused(registry, reference).map(|reason| format!("{name}: {reason}"))
-    });
-    let bridges = registry.bridges().filter_map(|(reference, bridge)| {
-        world.facts.stopped(registry, reference).map(|reason| format!("bridge {}: {reason}", bridge.id))
-    });
-    json(&Answer {
-        hash: registry.hash(),
-        chains: registry.chains().count(),
-        assets: registry.assets().count(),
-        channels: registry.channels().count(),
-        bridges: registry.bridges().count(),
-        paused: channels.chain(bridges).collect(),
-    })
+/// A text of an item that is there and not empty.
+fn text<'v>(item: &'v Value, name: &str) -> Option<&'v str> {
+    item.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }

@@ -16,9 +16,10 @@ use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
+use super::fees::{Fee, fees};
 use super::json;
 use super::op_hook::with_contract;
-use super::route::{self, Asked, Fee};
+use super::route::{self, Asked};
 use crate::body::{Body, wrong};
 use crate::deny;
 use crate::quotes::Known;
@@ -364,7 +365,7 @@ fn answer<'a>(
         }
         txs.push(WireTx { tx, operations_indices });
     }
-    let estimated_fees = route::fees(registry, plan);
+    let estimated_fees = fees(registry, plan);
     Answer { msgs, txs, min_amount_out: made.min_amount_out.to_string(), estimated_fees, route }
 }
 

@@ -14,7 +14,7 @@ use web::schema::{Field, Kind, Schema};
 
 use super::json;
 use super::msgs::WireMsg;
-use super::route::find;
+use super::pair::Pair;
 use crate::body::Body;
 use crate::refresh;
 use crate::service::{Service, World};
@@ -75,24 +75,20 @@ fn op_hook<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result
     Box::pin(async {
         let body = Body::read(call, MEMBERS)?;
         let mut world = service.world();
-        let pair = |side: &str| -> Result<(String, String), Refusal> {
-            let denom = body.required(&format!("{side}_asset_denom"))?.to_owned();
-            Ok((denom, body.required(&format!("{side}_asset_chain_id"))?.to_owned()))
-        };
-        let source = find(&world.registry, "source asset", &pair("source")?)?;
-        let dest = find(&world.registry, "destination asset", &pair("dest")?)?;
-        world.facts = with_contract(service, &world, dest).await;
+        let Pair { source, dest } = Pair::read(&body, &world.registry)?;
+        let source_address = body.required("source_address")?;
+        world.facts = with_contract(service, &world, dest.asset).await;
         let ask = OpHookAsk {
             registry: &world.registry,
             facts: &world.facts,
-            source,
-            source_address: body.required("source_address")?,
-            dest,
+            source: source.asset,
+            source_address,
+            dest: dest.asset,
             dest_address: body.required("dest_address")?,
         };
         let made = messages::op_hook(&ask).map_err(|refused| Refusal::bad_request(refused.to_string()))?;
         let chain = &world.registry[made.chain];
-        account_exists(service, chain, body.required("source_address")?).await?;
+        account_exists(service, chain, source_address).await?;
         json(&Answer { chain_id: &chain.id, hook: made.hook.into_iter().map(WireMsg::from).collect() })
     })
 }

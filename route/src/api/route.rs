@@ -3,10 +3,9 @@
 //! The same request gives the same answer, byte for byte, for as long as registry, facts and quotes stay the same: the
 //! wallet widget asks again before it lets the user sign, and compares.
 
-use chain::U256;
 use futures_util::future::BoxFuture;
-use planner::{Operation, Plan, Request, Step, WireAsset, operations, plan, usd};
-use registry::{AssetRef, BridgeKind, Registry};
+use planner::{Operation, Plan, Request, operations, plan, usd};
+use registry::{BridgeKind, Registry};
 use serde::Serialize;
 use web::call::Call;
 use web::endpoint::{Endpoint, Freshness, Handler, Method, Param};
@@ -14,7 +13,9 @@ use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
+use super::fees::{Fee, fees, warnings};
 use super::json;
+use super::pair::Pair;
 use crate::body::Body;
 use crate::deny;
 use crate::quotes::Known;
@@ -137,8 +138,7 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
 /// What a route is asked for, with the names as the client spells them.
 pub(super) struct Asked {
     pub(super) request: Request,
-    source: (String, String),
-    dest: (String, String),
+    pair: Pair,
 }
 
 /// A route's answer.
@@ -180,22 +180,6 @@ struct Alternative {
     required_op_hook: bool,
 }
 
-/// What is kept on the way, or paid on top.
-#[derive(Serialize)]
-pub(super) struct Fee<'a> {
-    fee_type: &'static str,
-    bridge_id: &'static str,
-    amount: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usd_amount: Option<String>,
-    origin_asset: WireAsset,
-    chain_id: &'a str,
-    denom: &'a str,
-    tx_index: usize,
-    operation_index: Option<usize>,
-    fee_behavior: &'static str,
-}
-
 fn route<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>> {
     Box::pin(async {
         let body = Body::read(call, &[MEMBERS, WITHOUT_EFFECT].concat())?;
@@ -214,21 +198,17 @@ impl Asked {
     /// The members that every request for a route has. `op_hook`: whether the client can be asked to sign one.
     pub(super) fn read(body: &Body, registry: &Registry, op_hook: bool) -> Result<Self, Refusal> {
         let amount_in = body.amount("amount_in")?;
-        let pair = |side: &str| -> Result<(String, String), Refusal> {
-            let denom = body.required(&format!("{side}_asset_denom"))?.to_owned();
-            Ok((denom, body.required(&format!("{side}_asset_chain_id"))?.to_owned()))
-        };
-        let (source, dest) = (pair("source")?, pair("dest")?);
+        let pair = Pair::read(body, registry)?;
         let request = Request {
-            from: find(registry, "source asset", &source)?,
-            to: find(registry, "destination asset", &dest)?,
+            from: pair.source.asset,
+            to: pair.dest.asset,
             amount_in,
             op_withdraw: body.boolean("is_op_withdraw", false)?,
             multi_tx: body.boolean("allow_multi_tx", false)?,
             op_hook,
             bridges: bridges(body)?,
         };
-        Ok(Self { request, source, dest })
+        Ok(Self { request, pair })
     }
 
     /// The answer for plans, of which there is one at least.
@@ -244,10 +224,10 @@ impl Asked {
             required_op_hook: plan.required_op_hook(),
         };
         Answer {
-            source_asset_denom: &self.source.0,
-            source_asset_chain_id: &self.source.1,
-            dest_asset_denom: &self.dest.0,
-            dest_asset_chain_id: &self.dest.1,
+            source_asset_denom: &self.pair.source.denom,
+            source_asset_chain_id: &self.pair.source.chain_id,
+            dest_asset_denom: &self.pair.dest.denom,
+            dest_asset_chain_id: &self.pair.dest.chain_id,
             amount_in: best.amount_in().to_string(),
             amount_out: best.amount_out().to_string(),
             operations: operations(seen, best),
@@ -292,16 +272,6 @@ pub(super) async fn plans<'a>(
     outcome.map(|plans| (plans, known)).map_err(|reason| deny::no_route(&reason))
 }
 
-/// An asset by chain and denomination.
-pub(super) fn find(
-    registry: &Registry,
-    which: &str,
-    (denom, chain): &(String, String),
-) -> Result<AssetRef, Refusal> {
-    let asset = registry.chain(chain).and_then(|chain| registry.asset(chain, denom));
-    asset.ok_or_else(|| deny::unknown_asset(which, denom, chain))
-}
-
 /// The kinds of bridges that are allowed; those of the interface that do not exist here are none of ours.
 fn bridges(body: &Body) -> Result<Option<Vec<BridgeKind>>, Refusal> {
     const OTHERS: [&str; 6] = ["AXELAR", "CCTP", "HYPERLANE", "GO_FAST", "STARGATE", "EUREKA"];
@@ -323,91 +293,4 @@ fn bridges(body: &Body) -> Result<Option<Vec<BridgeKind>>, Refusal> {
         }
     }
     Ok(Some(kinds))
-}
-
-/// What a plan keeps on the way, and what the user pays on top.
-pub(super) fn fees<'a>(registry: &'a Registry, plan: &Plan) -> Vec<Fee<'a>> {
-    plan.hops
-        .iter()
-        .filter_map(|hop| {
-            let chain = registry[hop.from].chain;
-            let (asset, amount, bridge, fee_behavior) = match hop.step {
-                Step::LayerZero { fee, .. } => (
-                    registry.native_asset(chain).unwrap_or(hop.from),
-                    fee,
-                    BridgeKind::LayerZero,
-                    "FEE_BEHAVIOR_ADDITIONAL",
-                ),
-                Step::Ibc { .. } | Step::MigratedDeposit { .. } | Step::MigratedWithdraw { .. } => (
-                    hop.from,
-                    hop.amount_in.saturating_sub(hop.amount_out),
-                    BridgeKind::Ibc,
-                    "FEE_BEHAVIOR_DEDUCTED",
-                ),
-                Step::Deposit { .. } | Step::Withdraw { .. } => (
-                    hop.from,
-                    hop.amount_in.saturating_sub(hop.amount_out),
-                    BridgeKind::OpInit,
-                    "FEE_BEHAVIOR_DEDUCTED",
-                ),
-                Step::Send | Step::Wrap | Step::Unwrap => return None,
-            };
-            (amount > U256::ZERO).then(|| Fee {
-                fee_type: "BRIDGE",
-                bridge_id: bridge.id(),
-                amount: amount.to_string(),
-                usd_amount: usd::of(registry, asset, amount),
-                origin_asset: WireAsset::of(registry, asset),
-                chain_id: &registry[chain].id,
-                denom: &registry[asset].denom,
-                tx_index: hop.tx,
-                operation_index: None,
-                fee_behavior,
-            })
-        })
-        .collect()
-}
-
-/// What a user should know before signing.
-fn warnings(world: &World, plan: &Plan) -> Vec<String> {
-    let registry = &*world.registry;
-    plan.hops
-        .iter()
-        .filter_map(|hop| {
-            let Step::Withdraw { bridge } = hop.step else { return None };
-            let (finalization, _) = world.facts.periods(registry, bridge);
-            let l1 = &registry[registry[bridge].l1].pretty_name;
-            Some(format!(
-                "This withdrawal has to be claimed on {l1}, about {} after the transaction.",
-                spoken(hop.seconds.max(finalization))
-            ))
-        })
-        .collect()
-}
-
-/// A time in words, rounded up.
-fn spoken(seconds: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
-    let (unit, name) = UNITS.into_iter().find(|(unit, _)| seconds >= *unit).unwrap_or((1, "second"));
-    let count = seconds.div_ceil(unit);
-    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_told_in_words() {
-        for (seconds, words) in [
-            (30, "30 seconds"),
-            (60, "1 minute"),
-            (61, "2 minutes"),
-            (7_200, "2 hours"),
-            (604_800, "7 days"),
-            (700_000, "9 days"),
-        ] {
-            assert_eq!(spoken(seconds), words);
-        }
-    }
 }

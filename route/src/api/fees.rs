@@ -1,0 +1,98 @@
+//! What a plan costs beyond what arrives, and what the user should know of it before signing.
+
+use planner::{Hop, Plan, Step, WireAsset, usd};
+use registry::Registry;
+use serde::Serialize;
+
+use super::reach::bridge;
+use crate::service::World;
+
+/// What is kept on the way, or paid on top.
+#[derive(Serialize)]
+pub(super) struct Fee<'a> {
+    fee_type: &'static str,
+    bridge_id: &'static str,
+    amount: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usd_amount: Option<String>,
+    origin_asset: WireAsset,
+    chain_id: &'a str,
+    denom: String,
+    tx_index: usize,
+    operation_index: Option<usize>,
+    fee_behavior: &'static str,
+}
+
+/// What a plan keeps on the way, and what the user pays on top.
+pub(super) fn fees<'a>(registry: &'a Registry, plan: &Plan) -> Vec<Fee<'a>> {
+    plan.hops.iter().filter_map(|hop| fee(registry, hop)).filter(|fee| fee.amount != "0").collect()
+}
+
+fn fee<'a>(registry: &'a Registry, hop: &Hop) -> Option<Fee<'a>> {
+    let bridge = bridge(hop.step)?;
+    let chain = registry[hop.from].chain;
+    let (origin_asset, amount, fee_behavior) = match hop.step {
+        Step::LayerZero { fee, .. } => (WireAsset::coin(registry, chain)?, fee, "FEE_BEHAVIOR_ADDITIONAL"),
+        _ => {
+            let kept = hop.amount_in.saturating_sub(hop.amount_out);
+            (WireAsset::of(registry, hop.from), kept, "FEE_BEHAVIOR_DEDUCTED")
+        }
+    };
+    let priced = registry.asset(chain, &origin_asset.denom);
+    Some(Fee {
+        fee_type: "BRIDGE",
+        bridge_id: bridge.id(),
+        amount: amount.to_string(),
+        usd_amount: priced.and_then(|asset| usd::of(registry, asset, amount)),
+        chain_id: &registry[chain].id,
+        denom: origin_asset.denom.clone(),
+        origin_asset,
+        tx_index: hop.tx,
+        operation_index: None,
+        fee_behavior,
+    })
+}
+
+/// What a user should know before signing.
+pub(super) fn warnings(world: &World, plan: &Plan) -> Vec<String> {
+    let registry = &*world.registry;
+    plan.hops
+        .iter()
+        .filter_map(|hop| {
+            let Step::Withdraw { bridge } = hop.step else { return None };
+            let (finalization, _) = world.facts.periods(registry, bridge);
+            let l1 = &registry[registry[bridge].l1].pretty_name;
+            Some(format!(
+                "This withdrawal has to be claimed on {l1}, about {} after the transaction.",
+                spoken(hop.seconds.max(finalization))
+            ))
+        })
+        .collect()
+}
+
+/// A time in words, rounded up.
+fn spoken(seconds: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
+    let (unit, name) = UNITS.into_iter().find(|(unit, _)| seconds >= *unit).unwrap_or((1, "second"));
+    let count = seconds.div_ceil(unit);
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_words() {
+        for (seconds, words) in [
+            (30, "30 seconds"),
+            (60, "1 minute"),
+            (61, "2 minutes"),
+            (7_200, "2 hours"),
+            (604_800, "7 days"),
+            (700_000, "9 days"),
+        ] {
+            assert_eq!(spoken(seconds), words);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What gets from one asset to another, without regard to amounts, prices and nodes.
+
+use std::collections::HashSet;
+
+use chain::U256;
+use planner::{Request, Step, plan};
+use registry::{AssetRef, BridgeKind, Registry};
+
+use crate::quotes::Known;
+use crate::service::World;
+
+/// A way: how many transactions it takes, over which bridges.
+pub(super) struct Way {
+    pub(super) txs: usize,
+    pub(super) bridges: Vec<&'static str>,
+}
+
+/// The best way between two assets.
+pub(super) fn way(world: &World, from: AssetRef, to: AssetRef, multi_tx: bool) -> Option<Way> {
+    let registry = &*world.registry;
+    let known = Known::nothing(registry);
+    let seen = planner::World { registry, facts: &world.facts, quotes: &known };
+    // One whole token, and where that is below a minimum, very many.
+    let whole = U256::from(10).pow(U256::from(registry[from].decimals));
+    let amounts = [whole, whole.saturating_mul(U256::from(1_000_000_000_000_u64))];
+    let best = amounts.into_iter().find_map(|amount_in| {
+        let request =
+            Request { from, to, amount_in, op_withdraw: false, multi_tx, op_hook: true, bridges: None };
+        plan(&world.graph, seen, &request).ok()?.into_iter().next()
+    })?;
+    let mut bridges: Vec<&str> = Vec::new();
+    for hop in &best.hops {
+        if let Some(kind) = bridge(hop.step).map(BridgeKind::id)
+            && !bridges.contains(&kind)
+        {
+            bridges.push(kind);
+        }
+    }
+    Some(Way { txs: best.txs(), bridges })
+}
+
+/// Whose step it is; a conversion or a send is nobody's.
+pub(super) fn bridge(step: Step) -> Option<BridgeKind> {
+    match step {
+        Step::Ibc { .. } | Step::MigratedDeposit { .. } | Step::MigratedWithdraw { .. } => {
+            Some(BridgeKind::Ibc)
+        }
+        Step::Deposit { .. } | Step::Withdraw { .. } => Some(BridgeKind::OpInit),
+        Step::LayerZero { .. } => Some(BridgeKind::LayerZero),
+        Step::Send | Step::Wrap | Step::Unwrap => None,
+    }
+}
+
+/// The forms of one token. No step makes anything else of it, so a way need only be looked for among them: in a large
+/// registry these are a few hundred of many thousands.
+pub(super) struct Forms<'a> {
+    registry: &'a Registry,
+    roots: HashSet<AssetRef>,
+}
+
+impl<'a> Forms<'a> {
+    /// All that is made of what `asset` is made of, and of what LayerZero joins to it.
+    pub(super) fn of(registry: &'a Registry, asset: AssetRef) -> Self {
+        let mut roots = HashSet::from([registry.root(asset)]);
+        loop {
+            let before = roots.len();
+            for (_, oft) in registry.ofts() {
+                let joined: Vec<_> = oft.legs.iter().map(|leg| registry.root(leg.asset)).collect();
+                if joined.iter().any(|root| roots.contains(root)) {
+                    roots.extend(joined);
+                }
+            }
+            if roots.len() == before {
+                return Self { registry, roots };
+            }
+        }
+    }
+
+    pub(super) fn has(&self, asset: AssetRef) -> bool {
+        self.roots.contains(&self.registry.root(asset))
+    }
+}

@@ -1,0 +1,68 @@
+//! A server that answers as a test says: a node that no recording has.
+
+use std::future::Future;
+use std::net::Ipv4Addr;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use web::limits::Limits;
+use web::raw::{RawReply, serve_raw};
+
+/// A running server, until it is dropped.
+pub(crate) struct Fixture {
+    pub(crate) url: String,
+    task: JoinHandle<()>,
+}
+
+impl Fixture {
+    /// Answers `GET` with what `rest` has for its path and query, 404 without, and `POST` as a JSON-RPC with the result
+    /// that `rpc` has for a method.
+    pub(crate) async fn start(
+        rest: impl Fn(&str) -> Option<Value> + Send + Sync + 'static,
+        rpc: impl Fn(&str) -> Value + Send + Sync + 'static,
+    ) -> Self {
+        Self::serve(move |request| {
+            let reply = if request.body().is_empty() {
+                match rest(&request.uri().to_string()) {
+                    Some(answer) => response(StatusCode::OK, &answer),
+                    None => response(StatusCode::NOT_FOUND, &json!({ "code": 5, "message": "not found" })),
+                }
+            } else {
+                let ask: Value = serde_json::from_slice(request.body()).unwrap();
+                let result = rpc(ask["method"].as_str().unwrap());
+                response(StatusCode::OK, &json!({ "jsonrpc": "2.0", "id": ask["id"], "result": result }))
+            };
+            std::future::ready(reply.into())
+        })
+        .await
+    }
+
+    /// Takes requests and never answers.
+    pub(crate) async fn silent() -> Self {
+        Self::serve(|_| std::future::pending()).await
+    }
+
+    async fn serve<F>(handler: impl Fn(Request<Bytes>) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = RawReply> + Send + 'static,
+    {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let task = tokio::spawn(serve_raw(listener, Limits::default(), handler, std::future::pending()));
+        Self { url, task }
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn response(status: StatusCode, body: &Value) -> Response<Bytes> {
+    let builder = Response::builder().status(status).header("content-type", "application/json");
+    builder.body(Bytes::from(body.to_string())).unwrap()
+}
