@@ -108,7 +108,7 @@ impl Asker<'_> {
     ) -> Result<Outcome, Unanswered> {
         let evm = evm_of(&self.registry[chain].id, clients)?;
         let Some(json) = evm.receipt(hash).await? else { return Ok(Outcome::Unseen) };
-        let Some((receipt, block)) = read_receipt(&json) else { return Ok(Outcome::Unseen) };
+        let (receipt, block) = read_receipt(&self.registry[chain].id, &json)?;
         let is_final = self.is_final(chain, evm, block).await?;
         if !receipt.succeeded() {
             let message = "execution reverted".to_owned();
@@ -276,8 +276,10 @@ fn evm_of<'a>(chain: &str, clients: &'a Clients) -> Result<&'a node::Evm, Unansw
     clients.evm.as_ref().ok_or_else(nobody)
 }
 
-fn read_receipt(json: &[u8]) -> Option<(Receipt, u64)> {
-    let receipt: Receipt = serde_json::from_slice(json).ok()?;
-    let block = receipt.block()?;
-    Some((receipt, block))
+fn read_receipt(chain: &str, json: &[u8]) -> Result<(Receipt, u64), Unanswered> {
+    let unreadable =
+        |reason: String| Unanswered::Unreadable { chain: chain.to_owned(), what: "a receipt", reason };
+    let receipt: Receipt = serde_json::from_slice(json).map_err(|e| unreadable(e.to_string()))?;
+    let block = receipt.block().ok_or_else(|| unreadable("blockNumber is no number".to_owned()))?;
+    Ok((receipt, block))
 }

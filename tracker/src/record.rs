@@ -107,8 +107,9 @@ impl Record {
                 }
                 next(*abandoned, quiet, options)
             }
-            Source::Unsure => Some(options.pace(since(self.since, now))),
-            Source::Executed { is_final: false, .. } => Some(options.pace(since(self.since, now))),
+            Source::Unsure | Source::Executed { is_final: false, .. } => {
+                Some(options.pace(since(self.since, now)))
+            }
             Source::Executed { .. } | Source::Failed { .. } => None,
         };
         let transfers = self.transfers.iter_mut().map(|transfer| look(transfer, now, answered, options));

@@ -19,6 +19,9 @@ pub(crate) enum Unanswered {
     /// There is none to ask.
     #[error("chain {chain} has no address of {service} in the registry; add one to its endpoints")]
     NoNode { chain: String, service: &'static str },
+    /// Its answer is not what it must be.
+    #[error("chain {chain}: {what} cannot be read: {reason}; is json_rpc the address of its EVM?")]
+    Unreadable { chain: String, what: &'static str, reason: String },
 }
 
 /// A transaction, with the time of its block where that came with it.

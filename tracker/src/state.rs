@@ -251,11 +251,11 @@ fn layer_zero(mut hop: LayerZero, observation: &Observation) -> LayerZero {
         Observation::Delivered { guid, at, amount } if *guid == hop.guid => {
             hop.received.get_or_insert_with(|| (at.clone(), amount.clone()));
         }
-        Observation::Alerted { guid, at } if *guid == hop.guid => {
-            // Tried more than once, the first time is the one that is kept.
-            if hop.alert.as_ref().is_none_or(|known| at.height < known.height) {
-                hop.alert = Some(at.clone());
-            }
+        // Tried more than once, the first time is the one that is kept.
+        Observation::Alerted { guid, at }
+            if *guid == hop.guid && hop.alert.as_ref().is_none_or(|known| at.height < known.height) =>
+        {
+            hop.alert = Some(at.clone());
         }
         Observation::Composed { guid, at } if *guid == hop.guid => {
             hop.composed.get_or_insert_with(|| at.clone());

@@ -59,11 +59,13 @@ struct Details {
 }
 
 #[derive(Serialize, Clone)]
-#[serde(rename_all = "snake_case")]
 enum Event {
-    IbcTransfer(IbcEvent),
-    OpInitTransfer(BridgeEvent<Way>),
-    LayerZeroTransfer(BridgeEvent<Message>),
+    #[serde(rename = "ibc_transfer")]
+    Ibc(IbcEvent),
+    #[serde(rename = "op_init_transfer")]
+    OpInit(BridgeEvent<Way>),
+    #[serde(rename = "layer_zero_transfer")]
+    LayerZero(BridgeEvent<Message>),
 }
 
 #[derive(Serialize, Clone)]
@@ -104,6 +106,7 @@ struct Way {
 }
 
 #[derive(Serialize, Clone)]
+#[allow(clippy::struct_field_names, reason = "the names of the wire")]
 struct Message {
     send_tx: Option<Tx>,
     receive_tx: Option<Tx>,
@@ -121,6 +124,7 @@ struct WithdrawalAt {
 }
 
 #[derive(Serialize, Clone)]
+#[allow(clippy::struct_field_names, reason = "the names of the wire")]
 struct Tx {
     chain_id: String,
     tx_hash: String,
@@ -261,7 +265,7 @@ impl Writer<'_> {
         let (from, to) =
             (transfer.hops[at].from().to_owned(), transfer.hops[at].to().unwrap_or_default().to_owned());
         match &transfer.hops[at] {
-            Hop::Ibc(hop) => Event::IbcTransfer(IbcEvent {
+            Hop::Ibc(hop) => Event::Ibc(IbcEvent {
                 from_chain_id: from.clone(),
                 to_chain_id: to.clone(),
                 state: match progress {
@@ -280,17 +284,17 @@ impl Writer<'_> {
                     send_tx: Some(self.tx(&hop.sent)),
                     receive_tx: hop.finalized.as_ref().map(|(at, _)| self.tx(at)),
                 };
-                Event::OpInitTransfer(bridge_event(from, to, op_state(progress), txs, None))
+                Event::OpInit(bridge_event(from, to, op_state(progress), txs, None))
             }
             Hop::Withdrawal(hop) => {
                 let claim = hop.claimed.as_ref().and_then(|claim| claim.tx.as_ref());
                 let txs = Way { send_tx: Some(self.tx(&hop.sent)), receive_tx: claim.map(|at| self.tx(at)) };
                 let at = Some(self.withdrawal(hop));
-                Event::OpInitTransfer(bridge_event(from, to, op_state(progress), txs, at))
+                Event::OpInit(bridge_event(from, to, op_state(progress), txs, at))
             }
             Hop::LayerZero(hop) => {
                 let state = lz_state(hop, progress, transfer.abandoned.is_some());
-                Event::LayerZeroTransfer(bridge_event(from, to, state, self.message(hop), None))
+                Event::LayerZero(bridge_event(from, to, state, self.message(hop), None))
             }
         }
     }

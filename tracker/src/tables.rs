@@ -67,10 +67,17 @@ pub(crate) const TABLES: &[&TableSpec] = &[Records::SPEC, Answers::SPEC, Due::SP
 
 impl Value for Record {
     fn encode(&self, out: &mut Vec<u8>) {
-        serde_json::to_writer(out, self).expect("a record has text keys only and memory takes any write");
+        #[allow(clippy::expect_used, reason = "texts and numbers only, and memory takes any write")]
+        serde_json::to_writer(out, self).expect("a record holds nothing that JSON cannot");
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
-        serde_json::from_slice(bytes).map_or(None, Some)
+        match serde_json::from_slice(bytes) {
+            Ok(record) => Some(record),
+            Err(e) => {
+                tracing::error!("a record of the tracker does not decode: {e}");
+                None
+            }
+        }
     }
 }

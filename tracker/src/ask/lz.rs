@@ -174,9 +174,11 @@ impl Scan<'_> {
             "topics": topics,
         });
         let logs = self.evm.logs(&filter.to_string()).await?;
-        // A log that is none of these shapes is none of ours.
-        let logs: Vec<serde_json::Value> = serde_json::from_slice(&logs).unwrap_or_default();
-        Ok(logs.into_iter().filter_map(|log| serde_json::from_value(log).ok()).collect())
+        serde_json::from_slice(&logs).map_err(|e| Unanswered::Unreadable {
+            chain: self.chain.to_owned(),
+            what: "a list of logs",
+            reason: e.to_string(),
+        })
     }
 
     async fn seen(&self, log: &Log) -> Result<Option<Seen>, Unanswered> {

@@ -34,7 +34,7 @@ fn registry(a: &ReplayNode, b: &ReplayNode, endpoints: [Option<String>; 2], tran
         let rpc = Endpoints { json_rpc: vec![node.json_rpc_url()], ..Endpoints::default() };
         let mut chain = chain(&id, ChainKind::Evm, Vm::None, rpc);
         chain.layer_zero_eid = Some(eid);
-        chain.layer_zero_endpoint = endpoints[at].clone();
+        chain.layer_zero_endpoint.clone_from(&endpoints[at]);
         let coin = |text: &str| text.to_owned();
         chain.native = Some(NativeCoin {
             name: coin("Ether"),

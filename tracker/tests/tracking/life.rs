@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use chain::{Timestamp, Vm};
 use registry::{Builder, ChainKind, Endpoints};
-use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tracker::{Options, Refused, StatusError, Tracker};
@@ -183,7 +182,7 @@ async fn it_runs_by_itself_and_wakes_for_what_is_registered() {
         let now = Timestamp::from_unix_nanos(i64::try_from(now.as_nanos()).unwrap());
         world.tracker().track(L1, hash, now).unwrap();
         let wait = async {
-            while world.status(L1, hash)["state"] != Value::from("STATE_COMPLETED_SUCCESS") {
+            while world.status(L1, hash)["state"] != "STATE_COMPLETED_SUCCESS" {
                 tokio::task::yield_now().await;
             }
         };

@@ -7,14 +7,14 @@ use crate::world::Heights;
 /// How far the states of the wire are; a greater one never goes back to a smaller one.
 fn rank(state: &str) -> u8 {
     match state {
-        "STATE_SUBMITTED" => 0,
-        "STATE_PENDING" => 1,
-        "STATE_PENDING_ERROR" => 2,
-        "STATE_COMPLETED_SUCCESS" | "STATE_COMPLETED_ERROR" => 3,
-        "TRANSFER_UNKNOWN" | "OPINIT_TRANSFER_UNKNOWN" => 0,
-        "TRANSFER_PENDING" | "OPINIT_TRANSFER_SENT" => 1,
-        "TRANSFER_RECEIVED" => 2,
-        "TRANSFER_SUCCESS" | "TRANSFER_FAILURE" | "OPINIT_TRANSFER_RECEIVED" => 3,
+        "STATE_SUBMITTED" | "TRANSFER_UNKNOWN" | "OPINIT_TRANSFER_UNKNOWN" => 0,
+        "STATE_PENDING" | "TRANSFER_PENDING" | "OPINIT_TRANSFER_SENT" => 1,
+        "STATE_PENDING_ERROR" | "TRANSFER_RECEIVED" => 2,
+        "STATE_COMPLETED_SUCCESS"
+        | "STATE_COMPLETED_ERROR"
+        | "TRANSFER_SUCCESS"
+        | "TRANSFER_FAILURE"
+        | "OPINIT_TRANSFER_RECEIVED" => 3,
         other => panic!("no state of this recording: {other}"),
     }
 }

@@ -21,7 +21,7 @@ struct Play {
 }
 
 impl Play {
-    async fn of(world: World, sources: impl IntoIterator<Item = Source>) -> Self {
+    fn of(world: World, sources: impl IntoIterator<Item = Source>) -> Self {
         let mut waiting: Vec<_> = sources.into_iter().map(|source| (sent_at(&source), source)).collect();
         waiting.sort();
         waiting.reverse();
@@ -94,7 +94,7 @@ fn check_forward_as_recorded(before: &Value, after: &Value) {
 
 #[tokio::test]
 async fn block_by_block_every_transfer_comes_to_its_recorded_end_and_never_goes_back() {
-    let mut play = Play::of(World::at_the_beginning().await, expected().into_keys()).await;
+    let mut play = Play::of(World::at_the_beginning().await, expected().into_keys());
     for block in &blocks() {
         play.step(block).await;
     }
@@ -107,7 +107,7 @@ async fn block_by_block_every_transfer_comes_to_its_recorded_end_and_never_goes_
 async fn killed_and_started_again_at_any_step_it_comes_to_the_same_end() {
     // A linear congruential generator: the steps are the same in every run.
     let mut seed: u64 = 20_261_121;
-    let mut play = Play::of(World::at_the_beginning().await, expected().into_keys()).await;
+    let mut play = Play::of(World::at_the_beginning().await, expected().into_keys());
     for block in &blocks() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         if (seed >> 33).is_multiple_of(16) {
@@ -133,7 +133,7 @@ fn a_few() -> [Source; 3] {
 #[tokio::test]
 async fn killed_and_started_again_at_every_step_a_few_come_to_the_same_end() {
     let wanted = expected();
-    let mut play = Play::of(World::at_the_beginning().await, a_few()).await;
+    let mut play = Play::of(World::at_the_beginning().await, a_few());
     for block in &blocks() {
         let is_about =
             play.answers.values().any(|answer| !answer["state"].as_str().unwrap().contains("COMPLETED"))
@@ -156,16 +156,16 @@ async fn killed_and_started_again_at_every_step_a_few_come_to_the_same_end() {
 /// Follows everything while a node is down from one minute of the recording to another.
 async fn with_a_node_down(chain: &'static str, from: &str, to: &str) {
     let (from, to) = (Timestamp::parse(from).unwrap(), Timestamp::parse(to).unwrap());
-    let mut play = Play::of(World::at_the_beginning().await, expected().into_keys()).await;
+    let mut play = Play::of(World::at_the_beginning().await, expected().into_keys());
     let mut was_down = false;
     for block in &blocks() {
         let is_down = (from..to).contains(&block.time);
         let node = play.world.node(chain);
         if is_down != was_down {
             if is_down {
-                node.down()
+                node.down();
             } else {
-                node.up()
+                node.up();
             }
             was_down = is_down;
         }

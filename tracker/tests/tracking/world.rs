@@ -132,7 +132,7 @@ impl World {
     /// Kills the tracker, if there is one, and opens its database again.
     pub(crate) fn restart(&mut self) {
         drop(self.tracker.take());
-        let options = Options { question_timeout: Duration::from_secs(60), ..Options::default() };
+        let options = Options { question_timeout: Duration::from_mins(1), ..Options::default() };
         self.tracker = Some(Tracker::open(self.dir.path(), self.registry.clone(), options).unwrap());
     }
 
