@@ -11,6 +11,8 @@ use benches::report;
 use criterion::{Criterion, Throughput};
 use planner::{Graph, Request, World, operations, plan};
 use random::{Dice, Made, Size};
+use route::{Config, Service};
+use web::app::App;
 
 #[path = "../planner/tests/random/mod.rs"]
 mod random;
@@ -44,8 +46,65 @@ fn main() -> Result<()> {
         let heads = ["plan(), 200 chains, 5,000 assets", "p50 µs", "p99 µs", "max µs", "plans/s", "found"];
         report::table(&heads, &rows);
     }
+    if benches::measuring() {
+        let heads =
+            ["POST /v2/fungible/route, one core, no sockets", "requests/s", "p50 µs", "p99 µs", "found"];
+        report::table(&heads, &[whole_requests()?]);
+    }
     criterion.final_summary();
     Ok(())
+}
+
+/// Whole requests, from the body's bytes to the answer's, one after the other on one thread.
+fn whole_requests() -> Result<Vec<String>> {
+    let size = Size { chains: 200, assets: 5_000, ofts: 0, trouble: 30 };
+    let parts = random::parts(1, size);
+    let made = random::build(&parts, 0, size);
+    let (mut dice, neighbours) = (Dice(3), random::neighbours(&parts));
+    let bodies: Vec<_> =
+        (0..REQUESTS).map(|_| body(&made, &random::request(&mut dice, &made, &neighbours))).collect();
+    let dir = tempfile::tempdir()?;
+    let service = Service::open(made.registry, dir.path(), Config::default(), "bench")?;
+    service.learn(made.facts);
+    let app = App::new(service, route::ENDPOINTS)?;
+    let head = http::Request::post("/v2/fungible/route").body(())?.into_parts().0;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let (mut times, mut found) = (Vec::with_capacity(bodies.len()), 0);
+    for body in &bodies {
+        let started = Instant::now();
+        let answer = black_box(runtime.block_on(app.respond_later(&head, body.as_bytes())));
+        times.push(started.elapsed());
+        found += usize::from(answer.status() == http::StatusCode::OK);
+    }
+    let sum: Duration = times.iter().sum();
+    times.sort_unstable();
+    let rate = report::per_second(u64::try_from(times.len())?, sum);
+    Ok(vec![
+        "200 chains, 5,000 assets".to_owned(),
+        format!("{rate:.0}"),
+        at(&times, 500)?,
+        at(&times, 990)?,
+        format!("{} %", found * 100 / times.len()),
+    ])
+}
+
+fn body(made: &Made, request: &Request) -> String {
+    let registry = &made.registry;
+    let id = |asset| &registry[registry[asset].chain].id;
+    format!(
+        r#"{{"amount_in":"{}","source_asset_denom":"{}","source_asset_chain_id":"{}","dest_asset_denom":"{}","dest_asset_chain_id":"{}"}}"#,
+        request.amount_in,
+        registry[request.from].denom,
+        id(request.from),
+        registry[request.to].denom,
+        id(request.to),
+    )
+}
+
+/// The time that `share` of a thousand keep, in microseconds.
+fn at(times: &[Duration], share: usize) -> Result<String> {
+    let time = times.get((times.len() * share / 1_000).min(times.len() - 1)).context("no requests")?;
+    Ok(format!("{:.1}", report::micros_each(*time, 1)))
 }
 
 fn bench(criterion: &mut Criterion, name: &str, made: &Made, graph: &Graph, requests: &[Request]) {
@@ -78,13 +137,16 @@ fn row(name: &str, made: &Made, graph: &Graph, requests: &[Request]) -> Result<V
     }
     let sum: Duration = times.iter().sum();
     times.sort_unstable();
-    let at = |share: usize| {
-        let time = times.get((times.len() * share / 1_000).min(times.len() - 1)).context("no requests")?;
-        anyhow::Ok(format!("{:.1}", report::micros_each(*time, 1)))
-    };
     let rate = report::per_second(u64::try_from(times.len())?, sum);
     let found = format!("{} %", found * 100 / times.len());
-    Ok(vec![name.to_owned(), at(500)?, at(990)?, at(1_000)?, format!("{rate:.0}"), found])
+    Ok(vec![
+        name.to_owned(),
+        at(&times, 500)?,
+        at(&times, 990)?,
+        at(&times, 1_000)?,
+        format!("{rate:.0}"),
+        found,
+    ])
 }
 
 fn world(made: &Made) -> World<'_> {

@@ -300,6 +300,7 @@ fn chain(draft: &ChainDraft) -> Chain {
             rest: draft.rest.unwrap_or_default(),
             json_rpc: draft.json_rpc.unwrap_or_default(),
             executor: draft.executor.unwrap_or_default(),
+            secret: draft.secret.unwrap_or_default(),
         },
         explorer_tx: draft.explorer_tx,
         native,

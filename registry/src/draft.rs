@@ -88,6 +88,7 @@ pub(crate) struct ChainDraft {
     pub(crate) rest: Option<Vec<String>>,
     pub(crate) json_rpc: Option<Vec<String>>,
     pub(crate) executor: Option<Vec<String>>,
+    pub(crate) secret: Option<Vec<String>>,
     pub(crate) fee_assets: Option<Vec<FeeAsset>>,
     pub(crate) native: Option<NativeDraft>,
     pub(crate) layer_zero_eid: Option<u32>,
@@ -97,7 +98,7 @@ pub(crate) struct ChainDraft {
 }
 
 layered!(ChainDraft: name, pretty_name, kind, vm, initia, l1, bech32_prefix, testnet, hidden, forwards, logo_uri,
-    explorer_tx, rpc, rest, json_rpc, executor, fee_assets, native, layer_zero_eid, layer_zero_endpoint, confirmations,
+    explorer_tx, rpc, rest, json_rpc, executor, secret, fee_assets, native, layer_zero_eid, layer_zero_endpoint, confirmations,
     block_seconds);
 
 /// The coin of an EVM chain.

@@ -122,6 +122,16 @@ pub struct Endpoints {
     pub json_rpc: Vec<String>,
     /// The executor of a rollup's bridge (opinit-bots), for withdrawal proofs.
     pub executor: Vec<String>,
+    /// Those of the others that are for us alone, because they hold a key.
+    pub secret: Vec<String>,
+}
+
+impl Endpoints {
+    /// The first of `addresses` that clients may be told: it holds no key and no password.
+    pub fn told<'a>(&self, addresses: &'a [String]) -> Option<&'a str> {
+        let may_be_told = |address: &&String| !self.secret.contains(address) && !address.contains('@');
+        addresses.iter().find(may_be_told).map(String::as_str)
+    }
 }
 
 /// The coin of an EVM chain.

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use crate::denom;
 use crate::model::{
-    Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, Endpoints, Oft,
-    OftRef, Origin, Venue,
+    Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef,
+    Endpoints, Oft, OftRef, Origin, Venue,
 };
 
 /// Chains, assets and what connects them.

@@ -259,6 +259,12 @@ fn addresses_take_keys_from_the_environment_and_no_message_tells_them() {
         text.replace("[[asset]]\nchain = 'x-1'\nsymbl = 'x'\n", ""),
     )
     .unwrap();
+    let registry = load(Some("s3cret")).unwrap().registry;
+    let endpoints = &registry.chains().find(|(_, chain)| chain.id == "x-1").unwrap().1.endpoints;
+    assert_eq!(endpoints.rpc, ["https://n.example.org/s3cret"]);
+    assert_eq!(endpoints.told(&endpoints.rpc), None);
+    let others = ["https://u:p@n.example.org".to_owned(), "https://n.example.org".to_owned()];
+    assert_eq!(endpoints.told(&others), Some("https://n.example.org"));
     let error = load(None).unwrap_err().to_string();
     assert!(
         error.starts_with(

@@ -107,6 +107,7 @@ fn endpoints(node: &ReplayNode) -> Endpoints {
         rest: if_plain(node.rest_url()),
         json_rpc: if has_evm { vec![node.json_rpc_url()] } else { Vec::new() },
         executor: node.executor_url().into_iter().collect(),
+        secret: Vec::new(),
     }
 }
 

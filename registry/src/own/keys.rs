@@ -78,9 +78,10 @@ const VMS: [(&str, Vm); 4] = [("evm", Vm::Evm), ("move", Vm::Move), ("wasm", Vm:
 
 fn chain(table: &mut Table<'_>) -> ChainDraft {
     let endpoints = table.table("endpoints", |table| {
-        ["rpc", "rest", "json_rpc", "executor"].map(|kind| table.addresses(kind))
+        let addresses = ["rpc", "rest", "json_rpc", "executor"].map(|kind| table.addresses(kind));
+        (addresses, table.secrets())
     });
-    let [rpc, rest, json_rpc, executor] = endpoints.unwrap_or_default();
+    let ([rpc, rest, json_rpc, executor], secret) = endpoints.unwrap_or_default();
     let layer_zero = table.table("layer_zero", |table| (table.number("eid"), table.text("endpoint")));
     let (layer_zero_eid, layer_zero_endpoint) = layer_zero.unwrap_or_default();
     let fee_assets = table.tables("fee_assets", fee_asset);
@@ -102,6 +103,7 @@ fn chain(table: &mut Table<'_>) -> ChainDraft {
         rest,
         json_rpc,
         executor,
+        secret: (!secret.is_empty()).then_some(secret),
         fee_assets: (!fee_assets.is_empty()).then_some(fee_assets),
         native: table.table("native", native),
         layer_zero_eid,

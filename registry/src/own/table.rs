@@ -20,6 +20,7 @@ pub(super) struct Table<'a> {
     /// The first mistake: the others are told when it is mended.
     bad: Option<Problem>,
     environment: Environment<'a>,
+    secrets: Vec<String>,
 }
 
 impl<'a> Table<'a> {
@@ -31,7 +32,8 @@ impl<'a> Table<'a> {
         parts: impl FnOnce(&mut Self) -> T,
     ) -> Result<T, Problem> {
         let Value::Table(fields) = &item.value else { return Err(place.error("must be a table")) };
-        let mut table = Self { place, fields, known: BTreeSet::new(), bad: None, environment };
+        let mut table =
+            Self { place, fields, known: BTreeSet::new(), bad: None, environment, secrets: Vec::new() };
         let read = parts(&mut table);
         let unknown = fields.iter().find(|(key, _)| !table.known.contains(key.as_str()));
         match unknown.map(|(key, item)| table.unknown(key, item)).or(table.bad) {
@@ -132,12 +134,22 @@ impl<'a> Table<'a> {
         let expanded: Result<_, _> =
             texts.iter().map(|text| variables::expand(text, self.environment)).collect();
         match expanded {
-            Ok(addresses) => Some(addresses),
+            Ok(addresses) => {
+                let addresses: Vec<String> = addresses;
+                let with_variable = texts.iter().zip(&addresses).filter(|(text, _)| text.contains("${"));
+                self.secrets.extend(with_variable.map(|(_, address)| address.clone()));
+                Some(addresses)
+            }
             Err(error) => {
                 self.refuse(key, error);
                 None
             }
         }
+    }
+
+    /// The addresses read so far that hold a variable.
+    pub(super) fn secrets(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.secrets)
     }
 
     /// A table within this one.

@@ -161,7 +161,7 @@ impl<'a> WireChain<'a> {
     fn of(chain: &'a Chain) -> Self {
         let cosmos = chain.kind == ChainKind::Cosmos;
         let endpoints = &chain.endpoints;
-        let first = |addresses: &'a [String]| addresses.first().map_or("", String::as_str);
+        let first = |addresses: &'a [String]| endpoints.told(addresses).unwrap_or_default();
         // A wallet's connection: what speaks JSON-RPC on an EVM chain.
         let rpc = if cosmos || endpoints.json_rpc.is_empty() { &endpoints.rpc } else { &endpoints.json_rpc };
         let fee_assets = chain.fee_assets.iter().map(|asset| WireFeeAsset {

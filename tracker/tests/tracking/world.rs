@@ -60,7 +60,12 @@ pub(crate) enum Services {
 
 fn endpoints(node: &ReplayNode, services: Services) -> Endpoints {
     let rpc = if services == Services::All { vec![node.comet_url()] } else { Vec::new() };
-    Endpoints { rpc, rest: vec![node.rest_url()], json_rpc: vec![node.json_rpc_url()], executor: Vec::new() }
+    Endpoints {
+        rpc,
+        rest: vec![node.rest_url()],
+        json_rpc: vec![node.json_rpc_url()],
+        ..Endpoints::default()
+    }
 }
 
 fn registry(l1: &ReplayNode, l2: &ReplayNode, services: Services) -> Registry {
