@@ -212,3 +212,63 @@ pub(crate) fn finalized(event: &FoundEvent) -> Option<Finalized> {
     let hook = reason.starts_with("hook failed");
     Some(if hook { Finalized::HookFailed(reason) } else { Finalized::DepositFailed(reason) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, attributes: &[(&str, &str)]) -> FoundEvent {
+        let attributes = attributes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        FoundEvent { kind: kind.to_owned(), attributes: attributes.collect() }
+    }
+
+    /// Two acknowledgements that one relayer brought together: the first one good, the second one not.
+    fn batch(index: [&[(&str, &str)]; 2]) -> FoundTx {
+        let of = |index: &[(&str, &str)], events: [(&str, (&str, &str)); 2]| {
+            events.map(|(kind, attribute)| event(kind, &[&[attribute], index].concat()))
+        };
+        let good = of(
+            index[0],
+            [
+                ("acknowledge_packet", ("packet_sequence", "1")),
+                ("fungible_token_packet", ("success", "\u{1}")),
+            ],
+        );
+        let bad = of(
+            index[1],
+            [("acknowledge_packet", ("packet_sequence", "2")), ("fungible_token_packet", ("error", "no"))],
+        );
+        let events = good.into_iter().chain(bad).collect();
+        let (codespace, log) = (String::new(), String::new());
+        FoundTx { hash: [0; 32], height: 1, index: 0, code: 0, codespace, log, events }
+    }
+
+    #[test]
+    fn what_two_messages_of_one_transaction_say_is_kept_apart() {
+        let numbered: [&[_]; 2] = [&[("msg_index", "1")], &[("msg_index", "2")]];
+        let within: [&[_]; 2] = [
+            &[("authz_msg_index", "0"), ("msg_index", "0")],
+            &[("authz_msg_index", "1"), ("msg_index", "0")],
+        ];
+        for index in [numbered, within, [&[], &[]]] {
+            let tx = batch(index);
+            let answer = |sequence| {
+                let at = find(&tx, "acknowledge_packet", &[("packet_sequence", sequence)]).unwrap();
+                returned_ack(around(&tx, at))
+            };
+            assert_eq!(answer("1"), Some(Ack::Good));
+            assert_eq!(answer("2"), Some(Ack::Error { message: "no".to_owned(), reason: None }));
+        }
+    }
+
+    #[test]
+    fn acknowledgements_are_read_with_and_without_the_envelope_of_fees() {
+        let error = Some(Ack::Error { message: "no".to_owned(), reason: None });
+        assert_eq!(ack_of(br#"{"result":"AQ=="}"#), Some(Ack::Good));
+        assert_eq!(ack_of(br#"{"error":"no"}"#), error);
+        let inner = STANDARD.encode(r#"{"error":"no"}"#);
+        let wrapped = format!(r#"{{"app_acknowledgement":"{inner}","underlying_app_success":false}}"#);
+        assert_eq!(ack_of(wrapped.as_bytes()), error);
+        assert_eq!((ack_of(b"{}"), ack_of(b"\x01")), (None, None));
+    }
+}
