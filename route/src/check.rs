@@ -1,11 +1,11 @@
 //! Compares a registry with the chains, for `cairn route check --online`.
 //!
 //! What is asked: is every channel open at both ends and do these name each other, is the client behind it active and of
-//! the right chain; does every bridge exist; do the chains' own traces hash to the denominations that are claimed; are
+//! the right chain; does every bridge exist, and does the rollup name it; do the chains' own traces hash to the denominations that are claimed; are
 //! contracts what they are said to be. A chain that does not answer is a finding too.
 
 use registry::denom;
-use registry::{AssetRef, ChainKind, Channel, End, Origin, Registry};
+use registry::{AssetRef, Bridge, ChainKind, Channel, End, Origin, Registry};
 use serde::Deserialize;
 
 use crate::nodes::Nodes;
@@ -42,14 +42,22 @@ pub async fn online(nodes: &Nodes, registry: &Registry) -> Vec<Finding> {
             _ => Ok(None),
         };
         let part = format!("asset {} of {}", about.denom, registry[about.chain].id);
-        match outcome {
-            Ok(None) => {}
-            Ok(Some(what)) => findings.push(Finding { part, what, unasked: false }),
-            Err(what) => findings.push(Finding { part, what, unasked: true }),
-        }
+        findings.extend(finding(part, outcome));
+    }
+    for (_, bridge) in registry.bridges() {
+        findings.extend(finding(format!("bridge {}", bridge.id), rollup(nodes, registry, bridge).await));
     }
     findings.sort_by(|a, b| (&a.part, &a.what).cmp(&(&b.part, &b.what)));
     findings
+}
+
+/// What an answer amounts to: nothing, something wrong, or that there was none.
+fn finding(part: String, outcome: Result<Option<String>, String>) -> Option<Finding> {
+    let (what, unasked) = match outcome {
+        Ok(what) => (what?, false),
+        Err(reason) => (reason, true),
+    };
+    Some(Finding { part, what, unasked })
 }
 
 fn of_answer(registry: &Registry, said: Said) -> Vec<Finding> {
@@ -151,7 +159,9 @@ async fn trace(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Op
         Ok(Some(Old { denom_trace })) => Some(format!("{}/{}", denom_trace.path, denom_trace.base_denom)),
         Ok(None) | Err(_) => {
             let new =
-                refresh::get::<New>(nodes, chain, &format!("/ibc/apps/transfer/v1/denoms/{hash}")).await?;
+                refresh::get::<New>(nodes, chain, &format!("/ibc/apps/transfer/v1/denoms/{hash}")).await;
+            // A chain that knows the old path only has said no by it.
+            let new = if old.is_ok() { new.unwrap_or(None) } else { new? };
             new.map(|New { denom }| {
                 let hops: String =
                     denom.trace.iter().map(|hop| format!("{}/{}/", hop.port_id, hop.channel_id)).collect();
@@ -189,4 +199,24 @@ async fn base(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Opt
     Ok(answer.filter(|answer| answer.base_denom != *parent).map(|answer| {
         format!("the rollup says it is {} of the L1, the registry {parent}", answer.base_denom)
     }))
+}
+
+/// What the rollup says of its bridge.
+async fn rollup(nodes: &Nodes, registry: &Registry, bridge: &Bridge) -> Result<Option<String>, String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        bridge_info: Info,
+    }
+    #[derive(Deserialize)]
+    struct Info {
+        bridge_id: String,
+        l1_chain_id: String,
+    }
+    let (l1, l2) = (&registry[bridge.l1], &registry[bridge.l2]);
+    let answer = refresh::get::<Answer>(nodes, l2, "/opinit/opchild/v1/bridge_info").await?;
+    let Some(Answer { bridge_info: Info { bridge_id, l1_chain_id } }) = answer else {
+        return Ok(Some(format!("{} says that it has none", l2.id)));
+    };
+    let same = bridge_id == bridge.id.to_string() && l1_chain_id == l1.id;
+    Ok((!same).then(|| format!("{} says that it hangs on bridge {bridge_id} of {l1_chain_id}", l2.id)))
 }

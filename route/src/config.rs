@@ -9,7 +9,7 @@ pub struct Config {
     pub refresh: Duration,
     /// How long a quote of a contract is good.
     pub quote_age: Duration,
-    /// How long one question to a node may take while a client waits.
+    /// How long one question to a node may take while a client waits, and all questions to a chain about balances.
     pub ask: Duration,
 }
 

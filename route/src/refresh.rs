@@ -3,11 +3,11 @@
 //! Every question is bounded in time and answered or not for itself: what does not answer keeps the answer that it gave
 //! last. The questions are those of `router-mechanics.md` §1.3.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use futures_util::stream::{self, StreamExt as _};
 use registry::facts::BridgeFacts;
-use registry::{BridgeRef, Chain, ChainKind, ChainRef, End, Facts, Origin, Registry};
+use registry::{AssetRef, BridgeRef, Chain, ChainKind, ChainRef, End, Facts, Origin, Registry};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -62,6 +62,10 @@ pub(crate) async fn everything(nodes: &Nodes, registry: &Registry) -> Vec<Said> 
         questions
             .push(Box::pin(async move { Said::Bridge(reference, bridge_said(nodes, l1, bridge.id).await) }));
     }
+    let inside =
+        |origin: &Origin| if let Origin::Wrapped { parent, .. } = origin { Some(*parent) } else { None };
+    let wrapped: HashSet<AssetRef> =
+        registry.assets().filter_map(|(_, asset)| inside(&asset.origin)).collect();
     for (reference, asset) in registry.assets() {
         let chain = &registry[asset.chain];
         if let Origin::Bridged { bridge, parent } = &asset.origin {
@@ -74,12 +78,9 @@ pub(crate) async fn everything(nodes: &Nodes, registry: &Registry) -> Vec<Said> 
                 )
             }));
         }
-        let wrapped_later = registry
-            .assets()
-            .any(|(_, other)| other.origin.parent() == Some(reference) && other.chain == asset.chain);
         if chain.vm == chain::Vm::Evm
             && chain.kind == ChainKind::Cosmos
-            && wrapped_later
+            && wrapped.contains(&reference)
             && asset.contract.is_none()
         {
             questions.push(Box::pin(async move {

@@ -11,6 +11,7 @@ use planner::usd;
 use registry::{AssetRef, Chain, ChainKind, ChainRef, Registry};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 use web::call::Call;
 use web::endpoint::{Endpoint, Freshness, Handler, Method, Param};
 use web::refusal::Refusal;
@@ -56,8 +57,8 @@ static RESPONSE: Schema = Schema {
     )],
 };
 
-/// Denominations that are asked about one by one.
-const MAX_DENOMS: usize = 256;
+/// Denominations that are named in one request.
+const MAX_DENOMS: usize = 1024;
 /// Pages of an account's balances that are read: 1,000 balances each.
 const MAX_PAGES: usize = 3;
 
@@ -95,6 +96,9 @@ fn balances<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Resul
         let asked = body.object("chains")?.unwrap_or(&none);
         let asked = asked.iter().filter_map(|(id, value)| read(registry, id, value).transpose());
         let asked = asked.collect::<Result<Vec<_>, _>>()?;
+        if asked.iter().map(|asked| asked.denoms.len()).sum::<usize>() > MAX_DENOMS {
+            return Err(deny::invalid("chains", &format!("it names over {MAX_DENOMS} denoms")));
+        }
         let told = asked.iter().map(async |asked| (asked, tell(service, registry, asked).await));
         let mut chains = Map::new();
         for (asked, denoms) in join_all(told).await {
@@ -119,16 +123,12 @@ fn read<'a>(registry: &Registry, id: &str, value: &'a Value) -> Result<Option<As
     };
     let denoms = match object.get("denoms") {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(denoms)) if denoms.len() <= MAX_DENOMS => denoms
+        Some(Value::Array(denoms)) => denoms
             .iter()
             .map(|denom| denom.as_str().ok_or_else(|| wrong(&format!("{name}.denoms"), denom, "a string")))
             .collect::<Result<_, _>>()?,
         Some(other) => {
-            return Err(wrong(
-                &format!("{name}.denoms"),
-                other,
-                &format!("a list of at most {MAX_DENOMS} strings"),
-            ));
+            return Err(wrong(&format!("{name}.denoms"), other, "a list of strings"));
         }
     };
     Ok(Some(Asked { chain, address, denoms }))
@@ -137,10 +137,17 @@ fn read<'a>(registry: &Registry, id: &str, value: &'a Value) -> Result<Option<As
 /// What the chain says, by denomination; an entry with an error for what was named and not answered.
 async fn tell(service: &Service, registry: &Registry, asked: &Asked<'_>) -> Map<String, Value> {
     let chain = &registry[asked.chain];
-    let outcome = match chain.kind {
-        ChainKind::Cosmos => of_cosmos(service, chain, asked).await,
-        ChainKind::Evm => of_evm(service, registry, asked).await,
+    let limit = service.config.ask;
+    let asking = async {
+        match chain.kind {
+            ChainKind::Cosmos => of_cosmos(service, chain, asked).await,
+            ChainKind::Evm => of_evm(service, registry, asked).await,
+        }
     };
+    // However many pages, tokens and nodes there are.
+    let outcome = timeout(limit, asking).await;
+    let outcome =
+        outcome.unwrap_or_else(|_| Err(format!("chain `{}` did not tell within {limit:?}", chain.id)));
     let mut entries = Map::new();
     let mut put = |denom: &str, amount: Result<U256, String>| {
         let asset = registry.asset(asked.chain, denom);

@@ -56,6 +56,7 @@ impl Chains {
             rest: vec![node.rest_url()],
             json_rpc: vec![node.json_rpc_url()],
             executor: node.executor_url().into_iter().collect(),
+            ..Endpoints::default()
         };
         let evm =
             |node: &ReplayNode| Endpoints { json_rpc: vec![node.json_rpc_url()], ..Endpoints::default() };
