@@ -90,7 +90,7 @@ fn whole_requests() -> Result<Vec<String>> {
 
 fn body(made: &Made, request: &Request) -> String {
     let registry = &made.registry;
-    let id = |asset| &registry[registry[asset].chain].id;
+    let id = |asset: registry::AssetRef| &registry[registry[asset].chain].id;
     format!(
         r#"{{"amount_in":"{}","source_asset_denom":"{}","source_asset_chain_id":"{}","dest_asset_denom":"{}","dest_asset_chain_id":"{}"}}"#,
         request.amount_in,
