@@ -5,7 +5,7 @@
 //! contracts what they are said to be. A chain that does not answer is a finding too.
 
 use registry::denom;
-use registry::{AssetRef, Bridge, ChainKind, Channel, End, Origin, Registry};
+use registry::{AssetRef, Bridge, Chain, ChainKind, Channel, End, Origin, Registry};
 use serde::Deserialize;
 
 use crate::nodes::Nodes;
@@ -124,8 +124,20 @@ fn far_end<'a>(registry: &'a Registry, end: &End) -> Option<&'a End> {
     channel.beyond(end.chain)
 }
 
-/// What the chain itself says behind `ibc/<hash>`: under one path since ibc-go v9, under another before.
+/// What the chain itself says behind `ibc/<hash>`.
 async fn trace(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Option<String>, String> {
+    let about = &registry[asset];
+    // What came home has no hash.
+    let Some(hash) = about.denom.strip_prefix("ibc/") else { return Ok(None) };
+    let path = path(nodes, &registry[about.chain], hash).await?;
+    let same = |path: &String| path == registry.path(asset) && denom::of_path(path) == about.denom;
+    // A voucher that nobody holds yet has none.
+    let other = path.filter(|path| !same(path));
+    Ok(other.map(|path| format!("the chain says its path is {path}, the registry {}", registry.path(asset))))
+}
+
+/// The path of a voucher: under one name since ibc-go v9, under another before.
+async fn path(nodes: &Nodes, chain: &Chain, hash: &str) -> Result<Option<String>, String> {
     #[derive(Deserialize)]
     struct Old {
         denom_trace: Trace,
@@ -150,33 +162,15 @@ async fn trace(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Op
         port_id: String,
         channel_id: String,
     }
-    let about = &registry[asset];
-    let chain = &registry[about.chain];
-    // What came home has no hash.
-    let Some(hash) = about.denom.strip_prefix("ibc/") else { return Ok(None) };
     let old = refresh::get::<Old>(nodes, chain, &format!("/ibc/apps/transfer/v1/denom_traces/{hash}")).await;
-    let path = match old {
-        Ok(Some(Old { denom_trace })) => Some(format!("{}/{}", denom_trace.path, denom_trace.base_denom)),
-        Ok(None) | Err(_) => {
-            let new =
-                refresh::get::<New>(nodes, chain, &format!("/ibc/apps/transfer/v1/denoms/{hash}")).await;
-            // A chain that knows the old path only has said no by it.
-            let new = if old.is_ok() { new.unwrap_or(None) } else { new? };
-            new.map(|New { denom }| {
-                let hops: String =
-                    denom.trace.iter().map(|hop| format!("{}/{}/", hop.port_id, hop.channel_id)).collect();
-                format!("{hops}{}", denom.base)
-            })
-        }
-    };
-    Ok(match path {
-        // A voucher that nobody holds yet.
-        None => None,
-        Some(path) if path == registry.path(asset) && denom::of_path(&path) == about.denom => None,
-        Some(path) => {
-            Some(format!("the chain says its path is {path}, the registry {}", registry.path(asset)))
-        }
-    })
+    if let Ok(Some(Old { denom_trace: Trace { path, base_denom } })) = old {
+        return Ok(Some(format!("{path}/{base_denom}")));
+    }
+    let new = refresh::get::<New>(nodes, chain, &format!("/ibc/apps/transfer/v1/denoms/{hash}")).await;
+    // A chain that knows the old name only has said no by it.
+    let Some(New { denom }) = (if old.is_ok() { new.unwrap_or(None) } else { new? }) else { return Ok(None) };
+    let hops = denom.trace.into_iter().flat_map(|hop| [hop.port_id, hop.channel_id]);
+    Ok(Some(hops.chain([denom.base]).collect::<Vec<_>>().join("/")))
 }
 
 /// What the rollup says behind `l2/<hash>`.

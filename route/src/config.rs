@@ -17,7 +17,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             // Channels and bridges are stopped by people.
-            refresh: Duration::from_secs(600),
+            refresh: Duration::from_mins(10),
             // Clients ask for a new quote every 10 s; one that jumps makes the user confirm again.
             quote_age: Duration::from_secs(10),
             // `ky` gives up after 10 s.

@@ -65,19 +65,17 @@ impl<'a> Known<'a> {
 
 impl Quotes for Known<'_> {
     fn quote(&self, oft: OftRef, from: usize, to: usize, amount: U256) -> Option<Quote> {
-        match self.answers.get(&(oft, from, to, amount)) {
-            Some(answer) => *answer,
-            None => {
-                let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-                let question = (oft, from, to, amount);
-                if !missing.contains(&question) {
-                    missing.push(question);
-                }
-                // So that the search finds out what else it needs.
-                let leg = self.registry[oft].legs.get(from)?;
-                Some(unasked(self.registry, leg, amount, U256::ZERO))
-            }
+        let question = (oft, from, to, amount);
+        if let Some(answer) = self.answers.get(&question) {
+            return *answer;
         }
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !missing.contains(&question) {
+            missing.push(question);
+        }
+        // So that the search finds out what else it needs.
+        let leg = self.registry[oft].legs.get(from)?;
+        Some(unasked(self.registry, leg, amount, U256::ZERO))
     }
 }
 

@@ -131,7 +131,7 @@ fn note(registry: &Registry, facts: &mut Facts, said: Said) {
         Said::Channel(end, Err(reason)) => warn(&end.channel, &reason),
         Said::Bridge(_, Err(reason)) => warn("bridge", &reason),
         Said::Migration(_, denom, Err(reason)) | Said::Contract(_, denom, Err(reason)) => {
-            warn(&denom, &reason)
+            warn(&denom, &reason);
         }
         Said::Hooks(chain, Err(reason)) => warn(&chain, &reason),
     }

@@ -1,21 +1,15 @@
-//! Balances, routes and messages over the recorded chains, and what changes them: facts, reloads, nodes that are down.
+//! Routes and messages over the recorded chains, and messages that are refused.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
 
 mod client;
 
-use std::time::{Duration, Instant};
-
-use registry::Facts;
-use registry::facts::BridgeFacts;
 use serde_json::{Value, json};
 
+use client::Client;
 use client::fixture::Fixture;
-use client::recorded::{
-    BRIDGED, Chains, HOLDER, OTHER, TOKEN_A, TOKEN_B, USER, VOUCHER, WRAPPED, answers, example,
-};
+use client::recorded::{BRIDGED, Chains, HOLDER, OTHER, TOKEN_A, TOKEN_B, USER, VOUCHER, WRAPPED, example};
 use client::signing::sign;
-use client::{ASK, Client};
 
 const L1: &str = "e2e-l1-1";
 const L2: &str = "e2e-l2-1";
@@ -49,89 +43,6 @@ async fn made(client: &Client, request: &Value) -> Vec<(String, Value)> {
         (kind, serde_json::from_str(msg["msg"].as_str().unwrap()).unwrap())
     };
     msgs.iter().map(read).collect()
-}
-
-#[tokio::test]
-async fn balances_are_what_the_nodes_answered() {
-    let chains = Chains::start().await;
-    let client = chains.client();
-    let ask = json!({ "chains": {
-        L1: { "address": USER, "denoms": [] },
-        L2: { "address": USER },
-        "31337": { "address": HOLDER, "denoms": ["test-evm-a-native", TOKEN_A.to_lowercase(), TOKEN_A] },
-    } });
-    let told = client.post("/v2/info/balances", &ask).await.ok();
-    for (id, recording) in [(L1, "l1-l2/l1"), (L2, "l1-l2/l2")] {
-        let path = format!("/cosmos/bank/v1beta1/balances/{USER}?pagination.limit=1000");
-        let recorded = &answers(recording)[&path]["balances"];
-        let denoms = told["chains"][id]["denoms"].as_object().unwrap();
-        assert_eq!(denoms.len(), recorded.as_array().unwrap().len());
-        assert!(denoms.len() > 1);
-        for coin in recorded.as_array().unwrap() {
-            assert_eq!(denoms[coin["denom"].as_str().unwrap()]["amount"], coin["amount"]);
-        }
-    }
-    let evm = &told["chains"]["31337"]["denoms"];
-    assert_eq!(evm["test-evm-a-native"]["formatted_amount"], "1000.000000000000000000");
-    assert_eq!(evm["test-evm-a-native"]["value_usd"], "3000000.00");
-    // Each under the very name that it was asked by.
-    for name in [TOKEN_A.to_owned(), TOKEN_A.to_lowercase()] {
-        assert_eq!(evm[&name]["amount"], "1000000000000000000000000", "{name}");
-        assert_eq!(evm[&name]["decimals"], 18);
-    }
-}
-
-#[tokio::test]
-async fn a_named_denomination_is_told_even_if_there_is_none_of_it() {
-    let chains = Chains::start().await;
-    let shouted = WRAPPED.to_uppercase().replace("EVM/", "evm/");
-    let ask = json!({ "chains": { L2: { "address": USER, "denoms": [WRAPPED, shouted, "uinot"] } } });
-    let told = chains.client().post("/v2/info/balances", &ask).await.ok();
-    let denoms = &told["chains"][L2]["denoms"];
-    assert_eq!(denoms[WRAPPED]["formatted_amount"], "0.000000000000000000");
-    assert_eq!(denoms[&shouted]["amount"], "0");
-    let unknown = json!({
-        "amount": "0", "decimals": null, "formatted_amount": "0", "price": null, "price_usd": null,
-        "value_usd": null,
-    });
-    assert_eq!(denoms["uinot"], unknown);
-}
-
-#[tokio::test]
-async fn a_chain_that_is_down_leaves_the_others_their_balances() {
-    let chains = Chains::start().await;
-    chains.l2.down();
-    let client = chains.client();
-    let ask = json!({ "chains": {
-        L1: { "address": USER }, L2: { "address": USER, "denoms": ["GAS"] }, "31337": { "address": HOLDER },
-        "nowhere-1": { "address": USER },
-    } });
-    let told = client.post("/v2/info/balances", &ask).await.ok();
-    assert_eq!(told["chains"][L1]["denoms"]["uinit"]["amount"], "999999989226638");
-    let down = &told["chains"][L2]["denoms"]["GAS"];
-    assert_eq!(down["amount"], "0");
-    assert!(!down["error"]["message"].as_str().unwrap().is_empty());
-    assert!(told["chains"].get("nowhere-1").is_none());
-    chains.l2.up();
-    let told = client.post("/v2/info/balances", &ask).await.ok();
-    assert_eq!(told["chains"][L2]["denoms"]["GAS"]["amount"], "999999998999999999966993");
-}
-
-#[tokio::test]
-async fn nodes_that_never_answer_do_not_hold_the_others_up() {
-    let chains = Chains::start().await;
-    let silent = Fixture::silent().await;
-    let registry = chains.registry().with_endpoints(|id| {
-        let urls = vec![silent.url.clone(), silent.url.replace("127.0.0.1", "127.0.0.2"), silent.url.clone()];
-        (id == L2).then(|| registry::Endpoints { rest: urls, ..registry::Endpoints::default() })
-    });
-    let begun = Instant::now();
-    let ask = json!({ "chains": { L1: { "address": USER }, L2: { "address": USER, "denoms": ["GAS"] } } });
-    let told = Client::over(registry).post("/v2/info/balances", &ask).await.ok();
-    assert_eq!(told["chains"][L1]["denoms"]["uinit"]["amount"], "999999989226638");
-    assert!(told["chains"][L2]["denoms"]["GAS"]["error"]["message"].is_string());
-    // However many nodes it has.
-    assert!(begun.elapsed() < ASK * 3 / 2, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
@@ -434,76 +345,4 @@ async fn messages_at_once_take_an_address_for_each_chain() {
     // There is no way to hand a hook in.
     ask["dest_asset_denom"] = json!(WRAPPED);
     assert_eq!(refused(&ask).await.1, 5);
-}
-
-#[tokio::test]
-async fn what_the_chains_say_closes_ways_and_is_told() {
-    let chains = Chains::start().await;
-    let client = chains.client();
-    let service = client.service();
-    let reason = "channel-0 of e2e-l2-1 is not open: STATE_CLOSED";
-    let mut facts = Facts::default();
-    let end = (L2.to_owned(), "transfer".to_owned(), "channel-0".to_owned());
-    facts.closed.insert(end, reason.to_owned());
-    let disabled = BridgeFacts { disabled: true, ..BridgeFacts::default() };
-    facts.bridges.insert((L1.to_owned(), 1), disabled);
-    service.learn(facts);
-
-    let refused = async |dest: &str| {
-        let ask = between((L1, "uinit"), (L2, dest), "1000000");
-        client.post("/v2/fungible/route", &ask).await
-    };
-    for (dest, why) in [(VOUCHER, reason), (BRIDGED, "the bridge is disabled on the L1")] {
-        let answer = refused(dest).await;
-        let (status, code, message) = answer.refusal();
-        assert_eq!((status, code), (400, 5));
-        assert!(message.starts_with("no routes found: ") && message.ends_with(why), "{message}");
-        assert_eq!(answer.json()["info"], "Try again later.");
-    }
-    let told = client.get("/v2/info/registry").await.ok();
-    let paused = told["paused"].as_array().unwrap();
-    assert_eq!(paused.len(), 2, "{paused:?}");
-    assert!(paused[0].as_str().unwrap().ends_with(reason));
-
-    service.learn(Facts::default());
-    assert_eq!(refused(VOUCHER).await.ok()["amount_out"], "1000000");
-    assert_eq!(client.get("/v2/info/registry").await.ok()["paused"], json!([]));
-}
-
-#[tokio::test]
-async fn a_migrated_coin_goes_over_its_channel() {
-    let chains = Chains::start().await;
-    let client = chains.client();
-    let mut bridge = BridgeFacts::default();
-    let end = ("transfer".to_owned(), "channel-0".to_owned());
-    bridge.migrated.insert("uinit".to_owned(), Some(end));
-    let mut facts = Facts::default();
-    facts.bridges.insert((L1.to_owned(), 1), bridge);
-    client.service().learn(facts);
-    let ask = between((L1, "uinit"), (L2, BRIDGED), "1000000");
-    let route = client.post("/v2/fungible/route", &ask).await.ok();
-    assert_eq!(route["operations"][0]["transfer"]["channel"], "channel-0", "{}", route["operations"]);
-}
-
-#[tokio::test]
-async fn a_refresh_learns_what_the_recorded_chains_say() {
-    let chains = Chains::start().await;
-    let client = chains.client();
-    let service = client.service();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let learnt = async {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while service.world().facts.bridges.is_empty() {
-            assert!(Instant::now() < deadline, "nothing was learnt");
-            tokio::task::yield_now().await;
-        }
-        stop.send(()).unwrap();
-    };
-    tokio::join!(service.refresh(async { drop(stopped.await) }), learnt);
-    let facts = service.world().facts;
-    let bridge = &facts.bridges[&(L1.to_owned(), 1)];
-    assert_eq!((bridge.finalization_seconds, bridge.submission_seconds), (Some(20), Some(15)));
-    assert_eq!((bridge.disabled, &bridge.migrated["uinit"]), (false, &None));
-    assert!(facts.closed.is_empty(), "{:?}", facts.closed);
-    assert!(facts.hooks[L2]);
 }

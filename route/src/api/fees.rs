@@ -9,6 +9,7 @@ use crate::service::World;
 
 /// What is kept on the way, or paid on top.
 #[derive(Serialize)]
+#[allow(clippy::struct_field_names, reason = "the names of the wire")]
 pub(super) struct Fee<'a> {
     fee_type: &'static str,
     bridge_id: &'static str,
@@ -31,12 +32,11 @@ pub(super) fn fees<'a>(registry: &'a Registry, plan: &Plan) -> Vec<Fee<'a>> {
 fn fee<'a>(registry: &'a Registry, hop: &Hop) -> Option<Fee<'a>> {
     let bridge = bridge(hop.step)?;
     let chain = registry[hop.from].chain;
-    let (origin_asset, amount, fee_behavior) = match hop.step {
-        Step::LayerZero { fee, .. } => (WireAsset::coin(registry, chain)?, fee, "FEE_BEHAVIOR_ADDITIONAL"),
-        _ => {
-            let kept = hop.amount_in.saturating_sub(hop.amount_out);
-            (WireAsset::of(registry, hop.from), kept, "FEE_BEHAVIOR_DEDUCTED")
-        }
+    let (origin_asset, amount, fee_behavior) = if let Step::LayerZero { fee, .. } = hop.step {
+        (WireAsset::coin(registry, chain)?, fee, "FEE_BEHAVIOR_ADDITIONAL")
+    } else {
+        let kept = hop.amount_in.saturating_sub(hop.amount_out);
+        (WireAsset::of(registry, hop.from), kept, "FEE_BEHAVIOR_DEDUCTED")
     };
     let priced = registry.asset(chain, &origin_asset.denom);
     Some(Fee {

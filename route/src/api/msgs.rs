@@ -264,9 +264,7 @@ async fn planned_again<'a>(
 fn echoed(body: &Body) -> Result<Vec<Operation>, Refusal> {
     let value = body.value("operations").ok_or_else(|| deny::invalid("operations", "it is missing"))?;
     let Value::Array(items) = value else { return Err(wrong("operations", value, "the route's list")) };
-    // A plan has at most 8 hops.
-    const MOST: usize = 16;
-    if items.is_empty() || items.len() > MOST {
+    if items.is_empty() || items.len() > planner::MAX_HOPS {
         return Err(deny::invalid(
             "operations",
             &format!("{} entries, must be those of the route", items.len()),

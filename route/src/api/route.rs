@@ -257,19 +257,17 @@ pub(super) async fn plans<'a>(
     world: &'a World,
     request: &Request,
 ) -> Result<(Vec<Plan>, Known<'a>), Refusal> {
-    // Answers change which amounts are asked about; a way has few LayerZero hops, so this settles at once.
-    const ROUNDS: usize = 4;
     let registry = &*world.registry;
     let mut known = Known::nothing(registry);
-    let mut outcome = Err(planner::NoRoute::NoQuote("LayerZero".to_owned()));
-    for _ in 0..ROUNDS {
+    // Answers change which amounts the hops behind are asked about, so each round settles one hop at least.
+    for _ in 0..=planner::MAX_HOPS {
         let seen = planner::World { registry, facts: &world.facts, quotes: &known };
-        outcome = plan(&world.graph, seen, request);
+        let outcome = plan(&world.graph, seen, request);
         if !known.complete(&service.quoter, &service.nodes).await {
-            break;
+            return outcome.map(|plans| (plans, known)).map_err(|reason| deny::no_route(&reason));
         }
     }
-    outcome.map(|plans| (plans, known)).map_err(|reason| deny::no_route(&reason))
+    Err(deny::no_route(&planner::NoRoute::NoQuote("LayerZero".to_owned())))
 }
 
 /// The kinds of bridges that are allowed; those of the interface that do not exist here are none of ours.

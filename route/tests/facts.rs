@@ -1,0 +1,96 @@
+//! What the chains say at the moment decides over routes.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
+
+mod client;
+
+use std::time::{Duration, Instant};
+
+use registry::Facts;
+use registry::facts::BridgeFacts;
+use serde_json::{Value, json};
+
+use client::recorded::{BRIDGED, Chains, VOUCHER};
+
+const L1: &str = "e2e-l1-1";
+const L2: &str = "e2e-l2-1";
+
+fn between(source: (&str, &str), dest: (&str, &str), amount: &str) -> Value {
+    json!({
+        "amount_in": amount,
+        "source_asset_chain_id": source.0, "source_asset_denom": source.1,
+        "dest_asset_chain_id": dest.0, "dest_asset_denom": dest.1,
+    })
+}
+
+#[tokio::test]
+async fn what_the_chains_say_closes_ways_and_is_told() {
+    let chains = Chains::start().await;
+    let client = chains.client();
+    let service = client.service();
+    let reason = "channel-0 of e2e-l2-1 is not open: STATE_CLOSED";
+    let mut facts = Facts::default();
+    let end = (L2.to_owned(), "transfer".to_owned(), "channel-0".to_owned());
+    facts.closed.insert(end, reason.to_owned());
+    let disabled = BridgeFacts { disabled: true, ..BridgeFacts::default() };
+    facts.bridges.insert((L1.to_owned(), 1), disabled);
+    service.learn(facts);
+
+    let refused = async |dest: &str| {
+        let ask = between((L1, "uinit"), (L2, dest), "1000000");
+        client.post("/v2/fungible/route", &ask).await
+    };
+    for (dest, why) in [(VOUCHER, reason), (BRIDGED, "the bridge is disabled on the L1")] {
+        let answer = refused(dest).await;
+        let (status, code, message) = answer.refusal();
+        assert_eq!((status, code), (400, 5));
+        assert!(message.starts_with("no routes found: ") && message.ends_with(why), "{message}");
+        assert_eq!(answer.json()["info"], "Try again later.");
+    }
+    let told = client.get("/v2/info/registry").await.ok();
+    let paused = told["paused"].as_array().unwrap();
+    assert_eq!(paused.len(), 2, "{paused:?}");
+    assert!(paused[0].as_str().unwrap().ends_with(reason));
+
+    service.learn(Facts::default());
+    assert_eq!(refused(VOUCHER).await.ok()["amount_out"], "1000000");
+    assert_eq!(client.get("/v2/info/registry").await.ok()["paused"], json!([]));
+}
+
+#[tokio::test]
+async fn a_migrated_coin_goes_over_its_channel() {
+    let chains = Chains::start().await;
+    let client = chains.client();
+    let mut bridge = BridgeFacts::default();
+    let end = ("transfer".to_owned(), "channel-0".to_owned());
+    bridge.migrated.insert("uinit".to_owned(), Some(end));
+    let mut facts = Facts::default();
+    facts.bridges.insert((L1.to_owned(), 1), bridge);
+    client.service().learn(facts);
+    let ask = between((L1, "uinit"), (L2, BRIDGED), "1000000");
+    let route = client.post("/v2/fungible/route", &ask).await.ok();
+    assert_eq!(route["operations"][0]["transfer"]["channel"], "channel-0", "{}", route["operations"]);
+}
+
+#[tokio::test]
+async fn a_refresh_learns_what_the_recorded_chains_say() {
+    let chains = Chains::start().await;
+    let client = chains.client();
+    let service = client.service();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let learnt = async {
+        let deadline = Instant::now() + Duration::from_mins(1);
+        while service.world().facts.bridges.is_empty() {
+            assert!(Instant::now() < deadline, "nothing was learnt");
+            tokio::task::yield_now().await;
+        }
+        stop.send(()).unwrap();
+    };
+    tokio::join!(service.refresh(async { drop(stopped.await) }), learnt);
+    let facts = service.world().facts;
+    let bridge = &facts.bridges[&(L1.to_owned(), 1)];
+    assert_eq!((bridge.finalization_seconds, bridge.submission_seconds), (Some(20), Some(15)));
+    assert_eq!((bridge.disabled, &bridge.migrated["uinit"]), (false, &None));
+    assert!(facts.closed.is_empty(), "{:?}", facts.closed);
+    assert!(facts.hooks[L2]);
+}
