@@ -139,7 +139,7 @@ async fn a_truth_value_in_a_query_is_true_or_false() {
 #[tokio::test]
 async fn paths_and_methods_that_are_none_are_refused_in_json() {
     let client = Client::mainnet();
-    for path in ["/", "/v2/nothing", "/v2/fungible/route/1", "/V2/info/chains"] {
+    for path in ["/", "/v2/nothing", "/v2/fungible/route/1", "/v2/info/chain"] {
         let (status, code, message) = client.get(path).await.refusal();
         assert_eq!((status, code), (404, 5), "{path}");
         assert!(message.contains(path), "{message}");
