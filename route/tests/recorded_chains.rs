@@ -4,6 +4,7 @@
 
 mod client;
 
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use client::Client;
@@ -130,7 +131,10 @@ fn op_hook(user: &str) -> Value {
 async fn an_op_hook_is_for_accounts_that_the_rollup_knows_and_pairs_that_need_one() {
     // Its nodes say who is there, and here only of two users.
     let rollup = Fixture::start(
-        |path| path.ends_with(&format!("/accounts/{USER}")).then(|| json!({ "account": {} })),
+        |path| {
+            let here = path.ends_with(&format!("/accounts/{USER}"));
+            if here { Ok(json!({ "account": {} })) } else { Err(StatusCode::NOT_FOUND) }
+        },
         |_| Value::Null,
     )
     .await;
@@ -345,4 +349,45 @@ async fn messages_at_once_take_an_address_for_each_chain() {
     // There is no way to hand a hook in.
     ask["dest_asset_denom"] = json!(WRAPPED);
     assert_eq!(refused(&ask).await.1, 5);
+}
+
+#[tokio::test]
+async fn several_transactions_are_only_for_those_who_ask_for_them() {
+    let chains = Chains::start().await;
+    let client = chains.client();
+    let mut ask = between((L2, BRIDGED), (L2, VOUCHER), "1000000");
+    let refusal = client.post("/v2/fungible/route", &ask).await.refusal();
+    let why = "no routes found in one transaction: it takes 2; ask with allow_multi_tx";
+    assert_eq!(refusal, (400, 5, why.to_owned()));
+    ask["allow_multi_tx"] = json!(true);
+    let route = client.post("/v2/fungible/route", &ask).await.ok();
+    assert_eq!((&route["txs_required"], &route["amount_out"]), (&json!(2), &json!("1000000")));
+    // The messages' request does not say so again.
+    let mut request = of_route(&client, &ask, &[USER, USER, USER]).await;
+    request.as_object_mut().unwrap().remove("allow_multi_tx");
+    let answer = client.post("/v2/fungible/msgs", &request).await.ok();
+    let indices: Vec<_> =
+        answer["txs"].as_array().unwrap().iter().map(|tx| &tx["operations_indices"]).collect();
+    assert_eq!(indices, [&json!([0]), &json!([1])]);
+    assert_eq!(answer["txs"][1]["cosmos_tx"]["chain_id"], L1);
+    assert_eq!(answer["msgs"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn only_the_bridge_is_used_for_who_asks_for_its_withdrawal() {
+    let chains = Chains::start().await;
+    let client = chains.client();
+    let mut ask = between((L2, BRIDGED), (L1, "uinit"), "1000000");
+    ask["is_op_withdraw"] = json!(true);
+    let route = client.post("/v2/fungible/route", &ask).await.ok();
+    assert!(route["operations"][0].get("op_init_transfer").is_some(), "{route}");
+    ask["source_asset_denom"] = json!(VOUCHER);
+    let (status, code, message) = client.post("/v2/fungible/route", &ask).await.refusal();
+    assert_eq!((status, code), (400, 5));
+    assert!(message.ends_with("by an optimistic bridge's withdrawal"), "{message}");
+    ask["is_op_withdraw"] = json!(false);
+    for (kinds, status) in [(json!(["IBC"]), 200), (json!(["OPINIT", "CCTP"]), 400), (json!([]), 200)] {
+        ask["bridges"] = kinds;
+        assert_eq!(client.post("/v2/fungible/route", &ask).await.status, status, "{}", ask["bridges"]);
+    }
 }

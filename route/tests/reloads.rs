@@ -8,7 +8,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use registry::Endpoints;
+use registry::{Endpoints, Facts};
 use serde_json::{Value, json};
 
 use client::Client;
@@ -93,4 +93,16 @@ async fn what_is_asked_is_asked_at_the_new_addresses() {
     client.service().replace(chains.registry());
     let told = client.post("/v2/info/balances", &ask).await.ok();
     assert_eq!(told["chains"]["e2e-l1-1"]["denoms"]["uinit"]["amount"], "999999989226638");
+}
+
+#[tokio::test]
+async fn what_the_chains_said_outlives_a_reload() {
+    let client = Client::over(example().with_endpoints(|_| Some(Endpoints::default())));
+    let end = ("e2e-l1-1".to_owned(), "transfer".to_owned(), "channel-0".to_owned());
+    let mut facts = Facts::default();
+    facts.closed.insert(end, "closed for good".to_owned());
+    client.service().learn(facts);
+    client.service().replace(example().with_endpoints(|_| Some(Endpoints::default())));
+    let (_, _, message) = client.post("/v2/fungible/route", &ask()).await.refusal();
+    assert!(message.ends_with("closed for good"), "{message}");
 }

@@ -92,7 +92,7 @@ async fn balances() {
             let path = format!("/cosmos/bank/v1beta1/balances/{USER}?pagination.limit=1000");
             assert_eq!(target, path);
             let dollars = "ibc/6490A7EAB61059BFC1CDDEB05917DD70BDF3A611654162A1A47DB930D40D8AF4";
-            Some(json!({ "balances": [
+            Ok(json!({ "balances": [
                 { "denom": dollars, "amount": "4000000" }, { "denom": "uinit", "amount": "25000000" },
                 { "denom": "dust", "amount": "0" },
             ] }))

@@ -18,17 +18,21 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// Answers `GET` with what `rest` has for its path and query, 404 without, and `POST` as a JSON-RPC with the result
-    /// that `rpc` has for a method.
+    /// Answers `GET` with what `rest` has for its path and query, or an error of its status, and `POST` as a JSON-RPC with
+    /// the result that `rpc` has for a method.
     pub(crate) async fn start(
-        rest: impl Fn(&str) -> Option<Value> + Send + Sync + 'static,
+        rest: impl Fn(&str) -> Result<Value, StatusCode> + Send + Sync + 'static,
         rpc: impl Fn(&str) -> Value + Send + Sync + 'static,
     ) -> Self {
         Self::serve(move |request| {
             let reply = if request.body().is_empty() {
                 match rest(&request.uri().to_string()) {
-                    Some(answer) => response(StatusCode::OK, &answer),
-                    None => response(StatusCode::NOT_FOUND, &json!({ "code": 5, "message": "not found" })),
+                    Ok(answer) => response(StatusCode::OK, &answer),
+                    // grpc-gateway's codes.
+                    Err(status) => {
+                        let code = if status == StatusCode::NOT_IMPLEMENTED { 12 } else { 5 };
+                        response(status, &json!({ "code": code, "message": "not there", "details": [] }))
+                    }
                 }
             } else {
                 let ask: Value = serde_json::from_slice(request.body()).unwrap();
