@@ -4,13 +4,16 @@
 
 mod client;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use registry::Facts;
 use registry::facts::BridgeFacts;
+use registry::{Endpoints, Facts};
+use route::Service;
 use serde_json::{Value, json};
 
-use client::recorded::{BRIDGED, Chains, VOUCHER};
+use client::Client;
+use client::recorded::{BRIDGED, Chains, USER, VOUCHER, WRAPPED, example};
 
 const L1: &str = "e2e-l1-1";
 const L2: &str = "e2e-l2-1";
@@ -72,25 +75,67 @@ async fn a_migrated_coin_goes_over_its_channel() {
     assert_eq!(route["operations"][0]["transfer"]["channel"], "channel-0", "{}", route["operations"]);
 }
 
-#[tokio::test]
-async fn a_refresh_learns_what_the_recorded_chains_say() {
-    let chains = Chains::start().await;
-    let client = chains.client();
-    let service = client.service();
+/// Lets a service ask its chains until it knows what `known` looks for.
+async fn refreshed(
+    service: &Service,
+    known: impl Fn(&Facts) -> bool,
+    meanwhile: impl FnOnce(),
+) -> Arc<Facts> {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let learnt = async {
         let deadline = Instant::now() + Duration::from_mins(1);
-        while service.world().facts.bridges.is_empty() {
+        meanwhile();
+        while !known(&service.world().facts) {
             assert!(Instant::now() < deadline, "nothing was learnt");
             tokio::task::yield_now().await;
         }
         stop.send(()).unwrap();
     };
     tokio::join!(service.refresh(async { drop(stopped.await) }), learnt);
-    let facts = service.world().facts;
+    service.world().facts
+}
+
+/// The ERC-20 that the wrapper of the example wraps, as its file has it.
+const CONTRACT: &str = "0x1D14AE89516E15E050bf6C4A1f549b9deB5f6EFb";
+
+#[tokio::test]
+async fn a_refresh_learns_what_the_recorded_chains_say() {
+    let chains = Chains::start().await;
+    // What the file does not name, the chain is asked for.
+    let client = Client::over(chains.altered(&[(&format!("contract = \"{CONTRACT}\"\n"), "")]));
+    let facts = refreshed(client.service(), |facts| !facts.bridges.is_empty(), || {}).await;
     let bridge = &facts.bridges[&(L1.to_owned(), 1)];
     assert_eq!((bridge.finalization_seconds, bridge.submission_seconds), (Some(20), Some(15)));
     assert_eq!((bridge.disabled, &bridge.migrated["uinit"]), (false, &None));
     assert!(facts.closed.is_empty(), "{:?}", facts.closed);
     assert!(facts.hooks[L2]);
+    let contracts: Vec<_> = facts.contracts.iter().collect();
+    assert_eq!(contracts, [(&(L2.to_owned(), BRIDGED.to_owned()), &CONTRACT.to_owned())]);
+}
+
+#[tokio::test]
+async fn a_new_registry_is_asked_about_at_once() {
+    let chains = Chains::start().await;
+    let client = Client::over(example().with_endpoints(|_| Some(Endpoints::default())));
+    let service = client.service();
+    // The old one has no addresses, and its next turn would be in ten minutes.
+    let facts =
+        refreshed(service, |facts| !facts.hooks.is_empty(), || service.replace(chains.registry())).await;
+    assert!(facts.hooks[L2]);
+}
+
+#[tokio::test]
+async fn an_op_hook_asks_for_the_contract_that_nobody_has_asked_for() {
+    let chains = Chains::start().await;
+    let client = Client::over(chains.altered(&[(&format!("contract = \"{CONTRACT}\"\n"), "")]));
+    let ask = json!({
+        "source_address": USER, "source_asset_chain_id": L1, "source_asset_denom": "uinit",
+        "dest_address": USER, "dest_asset_chain_id": L2, "dest_asset_denom": WRAPPED,
+    });
+    let hook = client.post("/op-hook", &ask).await.ok();
+    assert!(hook["hook"][0]["msg"].as_str().unwrap().contains(CONTRACT), "{hook}");
+    chains.l2.down();
+    let (status, code, message) = client.post("/op-hook", &ask).await.refusal();
+    assert_eq!((status, code), (400, 3));
+    assert!(message.contains("is not known: try again when the chain's node answers"), "{message}");
 }

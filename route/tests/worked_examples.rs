@@ -216,6 +216,13 @@ async fn assets_that_can_be_reached() {
     *example.pointer_mut(picture).unwrap() = ours.clone();
     assert_shows(&answer, &example);
 
+    // LayerZero makes other tokens of a token.
+    let ether = json!({ "source_asset_denom": "ethereum-native", "source_asset_chain_id": "1" });
+    let reached = client.post("/v2/fungible/assets_from_source", &ether).await.ok();
+    let reached = reached["dest_assets"]["interwoven-1"]["assets"].as_array().unwrap().clone();
+    assert_eq!(reached.len(), 1);
+    assert_eq!(reached[0]["denom"], over_layer_zero()["dest_asset_denom"]);
+
     let mut unknown = request;
     unknown["source_asset_denom"] = json!("uinot");
     let answer = client.post("/v2/fungible/assets_from_source", &unknown).await;
