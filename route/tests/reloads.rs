@@ -12,7 +12,8 @@ use registry::{Endpoints, Facts};
 use serde_json::{Value, json};
 
 use client::Client;
-use client::recorded::{Chains, VOUCHER, example, texts};
+use client::fixture::Fixture;
+use client::recorded::{Chains, USER, VOUCHER, example, texts};
 
 fn ask() -> Value {
     json!({
@@ -86,13 +87,17 @@ async fn a_registry_that_does_not_load_leaves_the_old_one() {
 #[tokio::test]
 async fn what_is_asked_is_asked_at_the_new_addresses() {
     let chains = Chains::start().await;
-    let client = Client::over(example().with_endpoints(|_| Some(Endpoints::default())));
-    let ask = json!({ "chains": { "e2e-l1-1": { "address": client::recorded::USER } } });
-    let nobody = client.post("/v2/info/balances", &ask).await.ok();
-    assert_eq!(nobody["chains"]["e2e-l1-1"]["denoms"], json!({}));
-    client.service().replace(chains.registry());
-    let told = client.post("/v2/info/balances", &ask).await.ok();
-    assert_eq!(told["chains"]["e2e-l1-1"]["denoms"]["uinit"]["amount"], "999999989226638");
+    let old =
+        Fixture::start(|_| Ok(json!({ "balances": [{ "denom": "uinit", "amount": "5" }] })), |_| Value::Null)
+            .await;
+    let at = Endpoints { rest: vec![old.url.clone()], ..Endpoints::default() };
+    let client = Client::over(example().with_endpoints(|_| Some(at.clone())));
+    let ask = json!({ "chains": { "e2e-l1-1": { "address": USER } } });
+    for amount in ["5", "999999989226638"] {
+        let told = client.post("/v2/info/balances", &ask).await.ok();
+        assert_eq!(told["chains"]["e2e-l1-1"]["denoms"]["uinit"]["amount"], amount);
+        client.service().replace(chains.registry());
+    }
 }
 
 #[tokio::test]
