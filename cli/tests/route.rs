@@ -1,5 +1,7 @@
 //! The routing service as an operator starts it, over the recorded pair of chains.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use std::fs;
@@ -18,6 +20,8 @@ struct Pair {
     _l1: Played,
     _l2: Played,
     dir: tempfile::TempDir,
+    registry: String,
+    data: String,
 }
 
 impl Pair {
@@ -41,19 +45,12 @@ impl Pair {
             }
             fs::write(registry.join(file), text).unwrap();
         }
-        Self { _l1: l1, _l2: l2, dir }
-    }
-
-    fn registry(&self) -> &str {
-        Box::leak(self.dir.path().join("registry").into_boxed_path()).to_str().unwrap()
-    }
-
-    fn data(&self) -> &str {
-        Box::leak(self.dir.path().join("tracked").into_boxed_path()).to_str().unwrap()
+        let data = dir.path().join("tracked").to_str().unwrap().to_owned();
+        Self { _l1: l1, _l2: l2, registry: registry.to_str().unwrap().to_owned(), data, dir }
     }
 
     fn route(&self) -> (Cairn, String) {
-        let args = ["route", "--registry", self.registry(), "--data", self.data(), "--listen", "127.0.0.1:0"];
+        let args = ["route", "--registry", &self.registry, "--data", &self.data, "--listen", "127.0.0.1:0"];
         let mut cairn = Cairn::start(&args);
         let url = cairn.line("routing at ");
         (cairn, url)
@@ -114,7 +111,7 @@ fn a_transfer_is_quoted_made_and_followed_through_a_kill() {
 fn a_registry_is_read_again_on_sighup_and_a_broken_one_is_not() {
     let pair = Pair::start();
     let (mut cairn, url) = pair.route();
-    let assets = Path::new(pair.registry()).join("assets.toml");
+    let assets = Path::new(&pair.registry).join("assets.toml");
     let before = fs::read_to_string(&assets).unwrap();
     let symbol = |symbol: &str| {
         let (_, answer) = get(&format!("{url}/v2/fungible/assets?chain_ids=e2e-l2-1"));
@@ -131,7 +128,7 @@ fn a_registry_is_read_again_on_sighup_and_a_broken_one_is_not() {
     let said = cairn.logged_about("the old one goes on");
     assert!(said.contains("assets.toml") && said.contains("chain"), "{said}");
     assert_eq!(symbol("OPENED"), Some(()));
-    let (code, said) = refused(&["route", "check", "--registry", pair.registry()]);
+    let (code, said) = refused(&["route", "check", "--registry", &pair.registry]);
     assert!(code == 1 && said.contains("assets.toml"), "{code} {said}");
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
@@ -144,9 +141,9 @@ fn a_registry_is_checked_against_itself_and_against_its_chains() {
     assert!(printed(&["route", "check", "--registry", example]).contains("4 chains, 16 assets, 2 channels"));
 
     let pair = Pair::start();
-    let bridges = Path::new(pair.registry()).join("bridges.toml");
+    let bridges = Path::new(&pair.registry).join("bridges.toml");
     let check = || {
-        let output = run(&["route", "check", "--online", "--registry", pair.registry()]);
+        let output = run(&["route", "check", "--online", "--registry", &pair.registry]);
         let (said, wrong) =
             (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         (output.status.code(), said + &wrong)
@@ -174,7 +171,7 @@ fn an_indexer_routes_as_well_if_it_is_told_to() {
     let played = Played::start("evm-scenario", &[]);
     let index = pair.dir.path().join("index");
     let more =
-        ["--route-registry", pair.registry(), "--route-data", pair.data(), "--route-listen", "127.0.0.1:0"];
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
     let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
     let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
     let url = cairn.url();
