@@ -205,7 +205,15 @@ fn a_node_of_another_chain_ends_the_program_with_the_reason() {
 fn an_address_that_is_taken_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let (code, said) = refused(&["demo", "--recording", "recordings/move-scenario", "--listen", &address]);
+    let (code, said) = refused(&[
+        "demo",
+        "--recording",
+        "recordings/move-scenario",
+        "--listen",
+        &address,
+        "--route-listen",
+        "127.0.0.1:0",
+    ]);
     assert_eq!(code, 1);
     assert!(
         said.contains(&format!("cannot listen on {address}; choose another address with --listen")),
