@@ -10,7 +10,7 @@ use std::time::Duration;
 use ::registry::{Loaded, Registry};
 use ::route::Service;
 use anyhow::Context as _;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use web::app::App;
 use web::cors::Cors;
@@ -98,11 +98,14 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
 pub(crate) struct Routing {
     server: Server,
     app: Arc<App<Service>>,
+    /// Listened to before anybody is told where it is: the signal would end the process otherwise.
+    hangups: Signal,
 }
 
 impl Routing {
-    /// Opens the database and listens. What follows transfers begins with [`Routing::run`].
+    /// Opens the database and listens, within a tokio runtime. What follows transfers begins with [`Routing::run`].
     pub(crate) fn start(settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
+        let hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
         let service = Service::open(registry, &settings.data, ::route::Config::default(), VERSION)?;
         let app = Arc::new(App::new(service, ::route::ENDPOINTS)?.with_cors(settings.cors.clone()));
         let limits = Limits {
@@ -116,7 +119,7 @@ impl Routing {
         let listener = TcpListener::bind(at).with_context(|| format!("cannot listen on {at} for routes"))?;
         let server = Server::start(listener, Arc::clone(&app), limits, default_workers())?;
         tracing::info!(url = %format_args!("http://{}", server.address()), "routing");
-        Ok(Self { server, app })
+        Ok(Self { server, app, hangups })
     }
 
     /// Where it is.
@@ -132,7 +135,7 @@ impl Routing {
     /// Follows transfers, asks the chains what holds, reads the registry again on SIGHUP; until `stop`.
     pub(crate) async fn run(self, registry: &Path, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
         let service = self.app.state();
-        let mut hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
+        let mut hangups = self.hangups;
         let reloads = async {
             while hangups.recv().await.is_some() {
                 reload(service, registry);
