@@ -1,6 +1,7 @@
 //! `cairn demo`: a recorded chain, played, indexed and served in one process.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -59,13 +60,16 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
         let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);
         let routes = async {
-            match routes {
-                Some(routes) => routes.run(&stop).await,
-                None => Ok(()),
+            if let Some(routes) = routes {
+                routes.run(&stop).await?;
             }
+            // The end of the demo is that of its index.
+            std::future::pending::<anyhow::Result<Infallible>>().await
         };
-        let (outcome, routed) = tokio::join!(run::index(&settings, true, &screen, &stop, arrived), routes);
-        let outcome = outcome.and(routed);
+        let outcome = tokio::select! {
+            outcome = run::index(&settings, true, &screen, &stop, arrived) => outcome,
+            outcome = routes => outcome.map(|never| match never {}),
+        };
         node.stop().await;
         outcome
     })

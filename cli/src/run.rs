@@ -49,17 +49,18 @@ pub(crate) async fn index(
         None => None,
     };
     let routing = async {
-        match routing {
-            Some((routing, registry)) => routing.run(registry, stop).await,
-            None => std::future::pending().await,
+        if let Some((routing, registry)) = routing {
+            routing.run(registry, stop).await?;
         }
+        // A stop ends the ingest, which takes its time.
+        std::future::pending::<anyhow::Result<Infallible>>().await
     };
     // Held while a thread works on the store that nobody waits for.
     let tidying = Arc::new(Semaphore::new(1));
     let serving = serves.then(|| Serving::start(settings, Arc::clone(&store) as _)).transpose()?;
     let outcome = tokio::select! {
         outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
-        outcome = routing => outcome,
+        outcome = routing => outcome.map(|never| match never {}),
         outcome = watch_over(&ingest, (&store, &tidying), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
     };
     if let Some(serving) = serving {

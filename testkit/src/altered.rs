@@ -21,7 +21,7 @@ use web::raw::{RawReply, serve_raw};
 /// A running node. Dropping it closes its sockets.
 #[derive(Debug)]
 pub struct AlteredNode {
-    urls: [String; 3],
+    urls: [String; Service::ALL.len()],
     tasks: JoinSet<()>,
 }
 
@@ -57,7 +57,7 @@ impl AlteredNode {
             };
             tasks.spawn(serve_raw(listener, web::limits::Limits::default(), reply, std::future::pending()));
         }
-        let urls = urls.try_into().ok().context("three services")?;
+        let urls = urls.try_into().ok().context("an address for every service")?;
         Ok(Self { urls, tasks })
     }
 
@@ -68,7 +68,7 @@ impl AlteredNode {
 
     /// Its addresses.
     pub fn endpoints(&self) -> Result<Endpoints> {
-        let [comet, rest, json_rpc] = &self.urls;
+        let [comet, rest, json_rpc, _executor] = &self.urls;
         let url = |text: &String| text.parse().context("an address of one's own");
         Ok(Endpoints {
             comet: vec![url(comet)?],
