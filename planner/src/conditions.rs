@@ -128,7 +128,7 @@ impl<'a> Conditions<'a> {
     fn look_up(&self, edge: Edge) -> Option<Way<'a>> {
         let World { registry, facts, .. } = self.world;
         let step = self.step(edge)?;
-        if let (Some(only), Some(kind)) = (self.bridges, kind_of(step))
+        if let (Some(only), Some(kind)) = (self.bridges, step.bridge_kind())
             && !only.contains(&kind)
         {
             return None;
@@ -226,18 +226,6 @@ impl<'a> Conditions<'a> {
             }
         };
         terms.seconds.or(said).map_or(usual, u64::from)
-    }
-}
-
-/// The kind of bridge that a step goes over, if it goes over any.
-pub(crate) fn kind_of(step: Step) -> Option<BridgeKind> {
-    match step {
-        Step::Ibc { .. } | Step::MigratedDeposit { .. } | Step::MigratedWithdraw { .. } => {
-            Some(BridgeKind::Ibc)
-        }
-        Step::Deposit { .. } | Step::Withdraw { .. } => Some(BridgeKind::OpInit),
-        Step::LayerZero { .. } => Some(BridgeKind::LayerZero),
-        Step::Send | Step::Wrap | Step::Unwrap => None,
     }
 }
 

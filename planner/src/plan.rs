@@ -192,6 +192,20 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// The kind of bridge that it goes over; none for a conversion or a send, which stay on their chain.
+    pub fn bridge_kind(self) -> Option<BridgeKind> {
+        match self {
+            Self::Ibc { .. } | Self::MigratedDeposit { .. } | Self::MigratedWithdraw { .. } => {
+                Some(BridgeKind::Ibc)
+            }
+            Self::Deposit { .. } | Self::Withdraw { .. } => Some(BridgeKind::OpInit),
+            Self::LayerZero { .. } => Some(BridgeKind::LayerZero),
+            Self::Send | Self::Wrap | Self::Unwrap => None,
+        }
+    }
+}
+
 /// Why there is no way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoRoute {

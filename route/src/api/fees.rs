@@ -4,7 +4,6 @@ use planner::{Hop, Plan, Step, WireAsset, usd};
 use registry::Registry;
 use serde::Serialize;
 
-use super::reach::bridge;
 use crate::service::World;
 
 /// What is kept on the way, or paid on top.
@@ -30,7 +29,7 @@ pub(super) fn fees<'a>(registry: &'a Registry, plan: &Plan) -> Vec<Fee<'a>> {
 }
 
 fn fee<'a>(registry: &'a Registry, hop: &Hop) -> Option<Fee<'a>> {
-    let bridge = bridge(hop.step)?;
+    let bridge = hop.step.bridge_kind()?;
     let chain = registry[hop.from].chain;
     let (origin_asset, amount, fee_behavior) = if let Step::LayerZero { fee, .. } = hop.step {
         (WireAsset::coin(registry, chain)?, fee, "FEE_BEHAVIOR_ADDITIONAL")

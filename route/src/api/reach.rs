@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use chain::U256;
-use planner::{Request, Step, plan};
+use planner::{Request, plan};
 use registry::{AssetRef, BridgeKind, Registry};
 
 use crate::quotes::Known;
@@ -30,25 +30,13 @@ pub(super) fn way(world: &World, from: AssetRef, to: AssetRef, multi_tx: bool) -
     })?;
     let mut bridges: Vec<&str> = Vec::new();
     for hop in &best.hops {
-        if let Some(kind) = bridge(hop.step).map(BridgeKind::id)
+        if let Some(kind) = hop.step.bridge_kind().map(BridgeKind::id)
             && !bridges.contains(&kind)
         {
             bridges.push(kind);
         }
     }
     Some(Way { txs: best.txs(), bridges })
-}
-
-/// Whose step it is; a conversion or a send is nobody's.
-pub(super) fn bridge(step: Step) -> Option<BridgeKind> {
-    match step {
-        Step::Ibc { .. } | Step::MigratedDeposit { .. } | Step::MigratedWithdraw { .. } => {
-            Some(BridgeKind::Ibc)
-        }
-        Step::Deposit { .. } | Step::Withdraw { .. } => Some(BridgeKind::OpInit),
-        Step::LayerZero { .. } => Some(BridgeKind::LayerZero),
-        Step::Send | Step::Wrap | Step::Unwrap => None,
-    }
 }
 
 /// The forms of one token. No step makes anything else of it, so a way need only be looked for among them: in a large
