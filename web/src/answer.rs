@@ -13,6 +13,8 @@ use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use hyper::body::{Body, Frame, SizeHint};
 
+use crate::slots::Slot;
+
 /// Between two answers.
 const IDLE: u8 = 0;
 /// A request has come in; its body or its answer is not complete.
@@ -21,15 +23,30 @@ const ANSWERING: u8 = 1;
 const DRAINING: u8 = 2;
 
 /// Where a connection stands. Used by one task only, so the order of the memory operations does not matter.
-#[derive(Default)]
 pub(crate) struct Progress {
     phase: AtomicU8,
+    slot: Slot,
     linger: AtomicBool,
     flushed: AtomicBool,
     waiting: AtomicWaker,
 }
 
 impl Progress {
+    pub(crate) fn new(slot: Slot) -> Self {
+        Self {
+            phase: AtomicU8::new(IDLE),
+            slot,
+            linger: AtomicBool::default(),
+            flushed: AtomicBool::default(),
+            waiting: AtomicWaker::default(),
+        }
+    }
+
+    /// Takes a slot of the server for the request that has come in, until its answer has left.
+    pub(crate) fn take_slot(&self) -> bool {
+        self.slot.take()
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.phase.load(Ordering::Relaxed) == IDLE
     }
@@ -55,6 +72,7 @@ impl Progress {
         let ended = self.phase.load(Ordering::Relaxed) == DRAINING;
         if ended {
             self.phase.store(IDLE, Ordering::Relaxed);
+            self.slot.give_back();
         }
         ended
     }

@@ -3,6 +3,7 @@
 //! No socket is involved: what is true here is true on the wire. A panic in a handler is a 500.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -19,6 +20,8 @@ use crate::cors::Cors;
 use crate::encoding::{Coding, choose};
 use crate::endpoint::{Endpoint, Handler};
 use crate::etag;
+use crate::health::{self, Health, Probe};
+use crate::meter::{Meter, NO_ENDPOINT};
 use crate::percent::decode_segment;
 use crate::query::Query;
 use crate::refusal::Refusal;
@@ -33,21 +36,33 @@ pub struct App<A: 'static> {
     state: A,
     router: Router<A>,
     cors: Cors,
+    health: Health,
+    /// Counts what is for no endpoint.
+    unrouted: Meter,
 }
 
 impl<A> App<A> {
-    /// CORS is open to every origin; see [`App::with_cors`].
+    /// CORS is open to every origin, see [`App::with_cors`]; it is ready as soon as it answers, see [`App::with_ready`].
     ///
     /// # Errors
     /// See [`Router::new`].
     pub fn new(state: A, groups: &'static [&'static [Endpoint<A>]]) -> Result<Self, RouteError> {
-        Ok(Self { state, router: Router::new(groups)?, cors: Cors::default() })
+        let router = Router::new(groups)?;
+        let unrouted = Meter::new(NO_ENDPOINT);
+        Ok(Self { state, router, cors: Cors::default(), health: Health::default(), unrouted })
     }
 
     /// The same with other origins.
     #[must_use]
     pub fn with_cors(self, cors: Cors) -> Self {
         Self { cors, ..self }
+    }
+
+    /// The same with what `/readyz` says: 200, or 503 with the reason. It is called for every such request on a thread
+    /// of the server, so it waits for nothing.
+    #[must_use]
+    pub fn with_ready(self, ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self { health: Health::new(ready), ..self }
     }
 
     /// What the handlers share.
@@ -66,18 +81,39 @@ impl<A> App<A> {
     /// Answers any request; the body of a `HEAD` is still there, for its length. A request that [`App::waits`] is a 500
     /// here.
     pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
-        let response = self.dispatch(request, body).unwrap_or_else(|refusal| refused(&refusal));
-        self.opened(request, response)
+        if let Some(response) = self.probe(request) {
+            return response;
+        }
+        let begun = Instant::now();
+        match self.target(request) {
+            Ok(Target::Call(route, found)) => {
+                let outcome = call(route, &found, request, body).and_then(|call| self.run(route, &call));
+                self.told(route, request, outcome, begun)
+            }
+            Ok(Target::Answer(response)) => self.untold(request, response),
+            Err(refusal) => self.untold(request, refused(&refusal)),
+        }
     }
 
     /// Whether the answer depends on other machines, so that it takes [`App::respond_later`].
     pub fn waits(&self, request: &Parts) -> bool {
-        let target = self.target(request);
-        matches!(target, Ok(Target::Call(route, _)) if matches!(route.endpoint.handler, Handler::Later(_)))
+        self.route(request).is_some_and(|route| matches!(route.endpoint.handler, Handler::Later(_)))
     }
 
-    /// Answers a request that did not get as far as its path.
+    /// The answer to `/healthz` or `/readyz`, if the request is for one of them.
+    pub(crate) fn probe(&self, request: &Parts) -> Option<Response<Bytes>> {
+        let probe = Probe::of(request.uri.path())?;
+        let response = match request.method {
+            Method::GET | Method::HEAD => self.health.answer(probe),
+            Method::OPTIONS => self.options(request, health::METHODS),
+            _ => method_not_allowed(health::METHODS),
+        };
+        Some(self.opened(request, response))
+    }
+
+    /// Answers a request that did not get as far as its handler, or not to the handler's end.
     pub(crate) fn refuse(&self, request: &Parts, refusal: &Refusal) -> Response<Bytes> {
+        self.route(request).map_or(&self.unrouted, |route| &route.meter).count(refusal.status());
         self.opened(request, refused(refusal))
     }
 
@@ -90,19 +126,39 @@ impl<A> App<A> {
         response
     }
 
-    fn dispatch(&self, request: &Parts, body: &[u8]) -> Result<Response<Bytes>, Refusal> {
-        let (route, found) = match self.target(request)? {
-            Target::Call(route, found) => (route, found),
-            Target::Answer(response) => return Ok(response),
+    /// The outcome of a handler as its client gets it, counted.
+    fn told(
+        &self,
+        route: &Route<A>,
+        request: &Parts,
+        outcome: Result<Reply, Refusal>,
+        begun: Instant,
+    ) -> Response<Bytes> {
+        let response = match logged(route, outcome) {
+            Ok(reply) => answered(route, request, reply),
+            Err(refusal) => refused(&refusal),
         };
-        let call = call(route, &found, request, body)?;
-        let outcome = match route.endpoint.handler {
+        route.meter.observe(response.status(), begun.elapsed());
+        self.opened(request, response)
+    }
+
+    /// The answer to a request that is for no endpoint, counted.
+    fn untold(&self, request: &Parts, response: Response<Bytes>) -> Response<Bytes> {
+        self.unrouted.count(response.status());
+        self.opened(request, response)
+    }
+
+    fn run(&self, route: &Route<A>, call: &Call<'_>) -> Result<Reply, Refusal> {
+        match route.endpoint.handler {
             // A handler only reads what it shares with others, so a panic leaves nothing half done.
-            Handler::Now(handler) => catch_unwind(AssertUnwindSafe(|| handler(&self.state, &call)))
+            Handler::Now(handler) => catch_unwind(AssertUnwindSafe(|| handler(&self.state, call)))
                 .unwrap_or_else(|_| Err(panicked())),
             Handler::Later(_) => Err(Refusal::internal("an endpoint that waits was not waited for")),
-        };
-        Ok(answered(route, request, logged(route, outcome)?))
+        }
+    }
+
+    fn route(&self, request: &Parts) -> Option<&Route<A>> {
+        self.router.find(request.uri.path())?.of(&request.method)
     }
 
     /// What a request is for, or the answer to one that is for nothing.
@@ -113,13 +169,10 @@ impl<A> App<A> {
         let Some(found) = found else {
             return Err(Refusal::not_found(format!("Cannot {method} {path}")));
         };
-        let route = match *method {
-            Method::GET | Method::HEAD => found.get,
-            Method::POST => found.post,
-            Method::OPTIONS => return Ok(Target::Answer(self.options(request, found.allow()))),
-            _ => None,
-        };
-        Ok(match route {
+        if *method == Method::OPTIONS {
+            return Ok(Target::Answer(self.options(request, found.allow())));
+        }
+        Ok(match found.of(method) {
             Some(route) => Target::Call(route, found),
             None => Target::Answer(method_not_allowed(found.allow())),
         })
@@ -136,17 +189,17 @@ impl<A> App<A> {
 impl<A: Sync> App<A> {
     /// Answers any request, those too that wait for other machines.
     pub async fn respond_later(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
-        let response = self.dispatch_later(request, body).await.unwrap_or_else(|refusal| refused(&refusal));
-        self.opened(request, response)
-    }
-
-    async fn dispatch_later(&self, request: &Parts, body: &[u8]) -> Result<Response<Bytes>, Refusal> {
-        let Target::Call(route, found) = self.target(request)? else { return self.dispatch(request, body) };
-        let Handler::Later(handler) = route.endpoint.handler else { return self.dispatch(request, body) };
-        let call = call(route, &found, request, body)?;
-        let outcome = AssertUnwindSafe(handler(&self.state, &call)).catch_unwind().await;
-        let reply = logged(route, outcome.unwrap_or_else(|_| Err(panicked())))?;
-        Ok(answered(route, request, reply))
+        let begun = Instant::now();
+        let Ok(Target::Call(route, found)) = self.target(request) else { return self.respond(request, body) };
+        let Handler::Later(handler) = route.endpoint.handler else { return self.respond(request, body) };
+        let outcome = match call(route, &found, request, body) {
+            Ok(call) => AssertUnwindSafe(handler(&self.state, &call))
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|_| Err(panicked())),
+            Err(refusal) => Err(refusal),
+        };
+        self.told(route, request, outcome, begun)
     }
 }
 
@@ -241,8 +294,8 @@ pub(crate) fn refused(refusal: &Refusal) -> Response<Bytes> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
     // A 404 may be reused for as long as a cache likes, unless told not to; a height comes into being.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    if let Some(seconds) = refusal.retry_after() {
+        headers.insert(RETRY_AFTER, seconds.into());
     }
     response
 }

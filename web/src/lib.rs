@@ -13,7 +13,9 @@
 //! | [`app`] | a request in, a response out, no socket involved |
 //! | [`cors`] | which web pages may read the answers |
 //! | [`openapi`] | the Swagger document |
-//! | [`limits`] | every bound of a server |
+//! | [`limits`], [`clock`] | every bound of a server |
+//! | [`health`] | `/healthz` and `/readyz` |
+//! | [`meter`] | requests counted and timed |
 //! | [`serve`], [`raw`] | an [`app::App`], or any function of requests, on a socket |
 //! | [`server`] | a server with threads of its own |
 //!
@@ -62,9 +64,12 @@
 
 pub mod app;
 pub mod call;
+pub mod clock;
 pub mod cors;
 pub mod endpoint;
+pub mod health;
 pub mod limits;
+pub mod meter;
 pub mod openapi;
 pub mod raw;
 pub mod refusal;
@@ -76,10 +81,12 @@ pub mod server;
 
 mod alarm;
 mod answer;
+mod clients;
 mod compress;
 mod encoding;
 mod etag;
 mod percent;
 mod query;
 mod service;
+mod slots;
 mod wire;

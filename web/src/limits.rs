@@ -1,14 +1,32 @@
 //! Every bound of a server, in one place.
+//!
+//! A handler that waits for a disk ([`crate::endpoint::Handler::Now`]) is bounded by the rows of its page and by nothing
+//! here: a thread cannot be stopped from outside. Those that take long are counted ([`crate::meter::SLOW`]).
 
+use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use http::StatusCode;
+
+use crate::clock::Clock;
 
 /// What a client may take of a server. The defaults are those of `indexer-api.md` §1.7.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Connections held at once; the next ones wait in the kernel's queue.
     pub connections: usize,
+    /// Requests of all clients at once, each from its head until its answer has left; past it the answer is 503, given
+    /// before the body is read and before any work. It bounds the answers in memory that nobody takes yet.
+    pub requests: usize,
+    /// How often one client may ask, past which the answer is 429; None for as often as it likes. Not for `OPTIONS`,
+    /// `/healthz` and `/readyz`, and not for [`crate::raw`].
+    pub per_client: Option<Rate>,
+    /// Proxies that ask for others: a request of theirs counts for the nearest address in `X-Forwarded-For` that is
+    /// none of them. Of anybody else that header is not read.
+    pub trusted_proxies: Vec<IpAddr>,
+    /// What time it is for `per_client`.
+    pub clock: Clock,
     /// Bytes of a request target, past which the answer is 414.
     pub target: usize,
     /// Bytes of all header lines, past which the answer is 431; also at most 100 lines.
@@ -31,10 +49,23 @@ pub struct Limits {
     pub stop: Duration,
 }
 
+/// How often one client may ask. A client is an IPv4 address, or an IPv6 network of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests a second in the long run.
+    pub per_second: NonZeroU32,
+    /// Requests at once after a silence.
+    pub burst: NonZeroU32,
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 4096,
+            requests: 1024,
+            per_client: None,
+            trusted_proxies: Vec::new(),
+            clock: Clock::default(),
             target: 8 << 10,
             headers: 16 << 10,
             body: 64 << 10,

@@ -16,7 +16,7 @@ use crate::answer::{Answer, CutShort, Progress};
 use crate::app::refused;
 use crate::limits::Limits;
 use crate::serve::Gate;
-use crate::service::{last, read, within};
+use crate::service::{admit, last, read, within};
 
 /// What is done with a request.
 #[derive(Debug)]
@@ -48,8 +48,11 @@ pub async fn serve_raw<H, F>(
 {
     let (limits, handler) = (Arc::new(limits), Arc::new(handler));
     let gate = Gate { limits: Arc::clone(&limits), extra_header: "" };
-    let service =
-        move |progress| RawService { handler: Arc::clone(&handler), limits: Arc::clone(&limits), progress };
+    let service = move |progress, _| RawService {
+        handler: Arc::clone(&handler),
+        limits: Arc::clone(&limits),
+        progress,
+    };
     gate.run(listener, service, shutdown).await;
 }
 
@@ -75,7 +78,8 @@ where
         let progress = Arc::clone(&self.progress);
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            let body = match within(&head, &body, &limits) {
+            let allowed = admit(&progress, &limits).and_then(|()| within(&head, &body, &limits));
+            let body = match allowed {
                 Ok(()) => read(body, &limits).await,
                 Err(refusal) => Err(refusal),
             };

@@ -19,6 +19,8 @@ pub struct Refusal {
     /// Further members of the body.
     details: Vec<Value>,
     hint: Option<String>,
+    /// Whole seconds.
+    retry_after: Option<u64>,
     /// For the log only.
     detail: Option<String>,
 }
@@ -26,7 +28,15 @@ pub struct Refusal {
 impl Refusal {
     /// Any status that is not a success.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), code: None, details: Vec::new(), hint: None, detail: None }
+        Self {
+            status,
+            message: message.into(),
+            code: None,
+            details: Vec::new(),
+            hint: None,
+            retry_after: None,
+            detail: None,
+        }
     }
 
     /// The same with another gRPC code than the status's own.
@@ -46,6 +56,12 @@ impl Refusal {
     #[must_use]
     pub fn with_info(self, info: impl Into<String>) -> Self {
         Self { hint: Some(info.into()), ..self }
+    }
+
+    /// The same with `Retry-After`, in whole seconds. Without it, a 429 or 503 says one.
+    #[must_use]
+    pub fn with_retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
     }
 
     /// 400: a parameter is wrong; say which, its value, and what is allowed.
@@ -93,6 +109,12 @@ impl Refusal {
     /// The gRPC status code: the one that stands for the HTTP status, if no other was named.
     pub fn code(&self) -> u8 {
         self.code.unwrap_or_else(|| grpc_code(self.status))
+    }
+
+    /// After how many seconds the client should ask again, if that may help.
+    pub fn retry_after(&self) -> Option<u64> {
+        let for_now = matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
+        self.retry_after.or(for_now.then_some(1))
     }
 
     /// The JSON body.

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use http::HeaderValue;
 
 use crate::endpoint::{Endpoint, Freshness, Method, Param};
+use crate::health::Probe;
+use crate::meter::Meter;
 
 /// The most parameters a path template can have.
 pub const MAX_SEGMENTS: usize = 4;
@@ -18,6 +20,9 @@ pub enum RouteError {
     /// Two endpoints answer the same requests.
     #[error("`{0}`: another endpoint has this method and path")]
     Duplicate(&'static str),
+    /// Every server answers this path by itself.
+    #[error("`{0}`: the path is one of those that every server has (see web::health)")]
+    Taken(&'static str),
     /// The template is not one.
     #[error(
         "`{0}`: a path starts with `/`, does not end with it, and each segment is a literal or `{{name}}`"
@@ -54,6 +59,7 @@ pub(crate) struct Route<A: 'static> {
     /// The path parameters in the order of the template.
     pub(crate) names: Vec<&'static str>,
     pub(crate) cache_control: HeaderValue,
+    pub(crate) meter: Meter,
 }
 
 /// The routes of a path, and the raw values of its parameters.
@@ -119,6 +125,9 @@ impl<A> Router<A> {
     fn add(&mut self, endpoint: &'static Endpoint<A>) -> Result<(), RouteError> {
         let path = endpoint.path;
         let bad = RouteError::Template(path);
+        if Probe::of(path).is_some() {
+            return Err(RouteError::Taken(path));
+        }
         let inner = path.strip_prefix('/').ok_or(RouteError::Template(path))?;
         let mut names = Vec::new();
         let mut node = 0;
@@ -135,7 +144,8 @@ impl<A> Router<A> {
             };
         }
         check_names(endpoint, &names)?;
-        let route = Route { endpoint, names, cache_control: cache_control(endpoint.cache) };
+        let meter = Meter::new(path);
+        let route = Route { endpoint, names, cache_control: cache_control(endpoint.cache), meter };
         let place = match endpoint.method {
             Method::Get => &mut self.nodes[node].get,
             Method::Post => &mut self.nodes[node].post,
@@ -170,7 +180,16 @@ impl<A> Router<A> {
     }
 }
 
-impl<A> Found<'_, '_, A> {
+impl<'r, A> Found<'r, '_, A> {
+    /// What answers this method, `OPTIONS` excepted.
+    pub(crate) fn of(&self, method: &http::Method) -> Option<&'r Route<A>> {
+        match *method {
+            http::Method::GET | http::Method::HEAD => self.get,
+            http::Method::POST => self.post,
+            _ => None,
+        }
+    }
+
     /// The methods of the path, as `Allow` lists them.
     pub(crate) fn allow(&self) -> &'static str {
         match (self.get, self.post) {

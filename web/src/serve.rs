@@ -6,6 +6,7 @@
 
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +23,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::answer::{Answer, CutShort, Progress};
 use crate::app::App;
+use crate::clients::Clients;
 use crate::limits::Limits;
 use crate::service::AppService;
+use crate::slots::{Slot, Slots};
 use crate::wire::Wire;
 
 /// The waits after a failed `accept`: out of descriptors, only time helps.
@@ -43,7 +46,11 @@ pub async fn serve<A: Send + Sync + 'static>(
     let limits = Arc::new(limits);
     let extra_header = if app.cors().is_any() { "access-control-allow-origin: *\r\n" } else { "" };
     let gate = Gate { limits: Arc::clone(&limits), extra_header };
-    let service = move |progress| AppService { app: Arc::clone(&app), limits: Arc::clone(&limits), progress };
+    let clients = Arc::new(Clients::new(&limits));
+    let service = move |progress, peer| {
+        let (app, limits, clients) = (Arc::clone(&app), Arc::clone(&limits), Arc::clone(&clients));
+        AppService { app, limits, clients, peer, progress }
+    };
     gate.run(listener, service, shutdown).await;
 }
 
@@ -55,24 +62,25 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// The accept loop; `service` makes what answers one connection.
+    /// The accept loop; `service` makes what answers one connection, from the address of its other end.
     pub(crate) async fn run<S>(
         self,
         listener: TcpListener,
-        service: impl Fn(Arc<Progress>) -> S,
+        service: impl Fn(Arc<Progress>, IpAddr) -> S,
         shutdown: impl Future<Output = ()>,
     ) where
         S: Service<Request<Incoming>, Response = Response<Answer>, Error = CutShort> + Send + 'static,
         S::Future: Send + 'static,
     {
         let mut shutdown = pin!(shutdown);
-        let slots = Arc::new(Semaphore::new(self.limits.connections));
+        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let slots = Slots::new(self.limits.requests);
         let (stop, stopped) = watch::channel(());
         let mut connections = JoinSet::new();
         loop {
             let next = async {
-                let slot = Arc::clone(&slots).acquire_owned().await?;
-                Ok::<_, AcquireError>((slot, accept(&listener).await))
+                let place = Arc::clone(&places).acquire_owned().await?;
+                Ok::<_, AcquireError>((place, accept(&listener).await))
             };
             let next = tokio::select! {
                 biased;
@@ -80,13 +88,13 @@ impl Gate {
                 next = next => next,
             };
             // Nobody closes the semaphore.
-            let Ok((slot, stream)) = next else { break };
-            let progress = Arc::new(Progress::default());
+            let Ok((place, (stream, peer))) = next else { break };
+            let progress = Arc::new(Progress::new(Slot::of(&slots)));
             let wire = Wire::new(stream, Arc::clone(&progress), Arc::clone(&self.limits), self.extra_header);
-            let connection = self.connection(wire, service(progress), stopped.clone());
+            let connection = self.connection(wire, service(progress, peer), stopped.clone());
             connections.spawn(async move {
                 connection.await;
-                drop(slot);
+                drop(place);
             });
             while let Some(ended) = connections.try_join_next() {
                 log_panic(ended);
@@ -132,15 +140,15 @@ impl Gate {
 }
 
 /// The next client, however long it takes.
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
     let mut backoff = FIRST_BACKOFF;
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(error = %error, "client left before it was served");
                 }
-                return stream;
+                return (stream, peer.ip());
             }
             // The client left while it was waiting: nothing is wrong here.
             Err(error) if is_of_the_client(&error) => {}

@@ -5,15 +5,21 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::{JoinHandle, available_parallelism};
 
+use tokio::net::TcpSocket;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use crate::app::App;
 use crate::limits::Limits;
 use crate::serve::serve;
+
+/// Connections that the kernel keeps until they are accepted, if it is allowed as many. The standard library's 128 are
+/// fewer than come at once after a restart, and who finds no room tries again after a second.
+const BACKLOG: u32 = 1024;
 
 /// Eight, or four for each core if that is more: a thread that waits for a disk should not leave a core idle.
 pub fn default_workers() -> usize {
@@ -50,7 +56,8 @@ impl Server {
             .build()?;
         let listener = {
             let _inside = runtime.enter();
-            tokio::net::TcpListener::from_std(listener)?
+            // A socket that listens already is told its new backlog so (POSIX `listen`).
+            TcpSocket::from_std_stream(OwnedFd::from(listener).into()).listen(BACKLOG)?
         };
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("web-accept".to_owned()).spawn(move || {

@@ -1,9 +1,13 @@
 //! Between hyper and an [`App`]: checks a request against the limits, reads its body if it may have one, and
 //! hands it on.
 //!
+//! What is asked too often or while there is too much to do is refused first of all: by the head, before its target is
+//! looked up and before a byte of its body is read.
+//!
 //! A request without a body, which is nearly every one, is answered without a future of its own.
 
 use std::future::{Ready, ready};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,6 +22,7 @@ use tokio::time::timeout;
 
 use crate::answer::{Answer, CutShort, Progress};
 use crate::app::App;
+use crate::clients::Clients;
 use crate::limits::Limits;
 use crate::refusal::Refusal;
 use crate::wire::{headers_too_large, target_too_long};
@@ -26,6 +31,9 @@ use crate::wire::{headers_too_large, target_too_long};
 pub(crate) struct AppService<A: 'static> {
     pub(crate) app: Arc<App<A>>,
     pub(crate) limits: Arc<Limits>,
+    pub(crate) clients: Arc<Option<Clients>>,
+    /// The other end of the connection.
+    pub(crate) peer: IpAddr,
     pub(crate) progress: Arc<Progress>,
 }
 
@@ -40,8 +48,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
         let (head, body) = request.into_parts();
         let progress = Arc::clone(&self.progress);
         let whole = |response: Response<Bytes>| response.map(|bytes| Answer::whole(bytes, progress));
-        if let Err(refusal) = within(&head, &body, &self.limits) {
-            let response = last(self.app.refuse(&head, &refusal), &self.progress);
+        if let Some(response) = self.unadmitted(&head, &body) {
             return Either::Left(ready(Ok(whole(response))));
         }
         let waits = self.app.waits(&head);
@@ -66,6 +73,42 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             Ok(response.map(|bytes| Answer::whole(bytes, progress)))
         }))
     }
+}
+
+impl<A> AppService<A> {
+    /// The answer to a request that takes no slot, or does not get in.
+    fn unadmitted(&self, head: &Parts, body: &Incoming) -> Option<Response<Bytes>> {
+        let response = if let Some(response) = self.app.probe(head) {
+            response
+        } else if let Err(refusal) = self.admit(head) {
+            self.app.refuse(head, &refusal)
+        } else {
+            let refusal = within(head, body, &self.limits).err()?;
+            return Some(last(self.app.refuse(head, &refusal), &self.progress));
+        };
+        // Without a body the connection goes on: opening another one is more work than this.
+        Some(if body.is_end_stream() { response } else { last(response, &self.progress) })
+    }
+
+    /// # Errors
+    /// 429 or 503.
+    fn admit(&self, head: &Parts) -> Result<(), Refusal> {
+        // A page may not read a refusal of its preflight.
+        if let Some(clients) = self.clients.as_ref().as_ref().filter(|_| head.method != Method::OPTIONS) {
+            clients.admit(self.peer, &head.headers)?;
+        }
+        admit(&self.progress, &self.limits)
+    }
+}
+
+/// # Errors
+/// 503 if the server has as many requests as it takes.
+pub(crate) fn admit(progress: &Progress, limits: &Limits) -> Result<(), Refusal> {
+    if progress.take_slot() {
+        return Ok(());
+    }
+    let message = format!("{} requests are being answered, which is all at once; try again", limits.requests);
+    Err(Refusal::unavailable(message))
 }
 
 /// An answer after which the connection is closed, whatever else the client sends.

@@ -174,6 +174,20 @@ fn connections_past_the_limit_wait_for_a_place() {
 }
 
 #[test]
+fn hundreds_may_wait_for_a_place_without_being_turned_away() {
+    let (server, _doorman) = shop::open(Limits { connections: 1, ..Limits::default() });
+    let mut held = Socket::open(server.address());
+    assert_eq!(held.get("/till").status, 200);
+    // The kernel answers for the server, and at once: when its queue is full, a client's first packet is dropped, and
+    // the next one comes after a second.
+    let at = server.address();
+    let waiting: Vec<_> =
+        (0..400).map(|_| std::net::TcpStream::connect_timeout(&at, 6 * SOON).unwrap()).collect();
+    drop((held, waiting));
+    assert_eq!(Socket::open(at).get("/till").status, 200);
+}
+
+#[test]
 fn a_stop_lets_the_request_in_flight_finish_and_closes_the_rest() {
     let (server, doorman) = shop::open(Limits::default());
     let address = server.address();

@@ -126,6 +126,12 @@ static REST: &[Endpoint<Shop>] = &[
     },
     Endpoint {
         tag: "Courier",
+        method: Method::Post,
+        handler: Handler::Later(|_, _| Box::pin(std::future::pending())),
+        ..endpoint("/lost", &[], large)
+    },
+    Endpoint {
+        tag: "Courier",
         handler: Handler::Later(|_, _| Box::pin(async { panic!("on purpose") })),
         ..endpoint("/faints", &[], large)
     },

@@ -1,0 +1,236 @@
+//! How often one client may ask: a token bucket for each address.
+//!
+//! What must hold: a request is let in or refused by its head alone; the table of buckets has a bound; a client says
+//! nothing about itself that counts, unless a proxy that the operator named passes it on.
+//!
+//! A bucket is one moment: when it will be full again (the generic cell rate algorithm, ITU-T I.371 annex A). A client
+//! that is not in the table has a full bucket. When the table is full, the client that has been silent for longest is
+//! forgotten: of all, its bucket is the most likely to be full. Who has so many addresses that it pushes its own out
+//! could as well ask from a new one each time.
+
+use std::hash::RandomState;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, StatusCode};
+use lru::LruCache;
+
+use crate::clock::Clock;
+use crate::limits::{Limits, Rate};
+use crate::refusal::Refusal;
+
+/// Clients that are known at once: some 6 MB.
+const CLIENTS: NonZeroUsize = NonZeroUsize::new(1 << 16).unwrap();
+
+/// Where a proxy says for whom it asks: the client first, and each proxy adds whom it was asked by.
+const FORWARDED: &str = "x-forwarded-for";
+
+/// The buckets of a server.
+pub(crate) struct Clients {
+    rate: Rate,
+    proxies: Vec<IpAddr>,
+    clock: Clock,
+    buckets: Mutex<Buckets>,
+}
+
+impl Clients {
+    /// None if there is no limit.
+    pub(crate) fn new(limits: &Limits) -> Option<Self> {
+        let rate = limits.per_client?;
+        Some(Self {
+            rate,
+            proxies: limits.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
+            clock: limits.clock.clone(),
+            buckets: Mutex::new(Buckets::new(rate, CLIENTS)),
+        })
+    }
+
+    /// # Errors
+    /// 429 with the time after which the next request is let in, if the client's bucket is empty.
+    pub(crate) fn admit(&self, peer: IpAddr, headers: &HeaderMap) -> Result<(), Refusal> {
+        let client = Client::from(origin(peer, headers, &self.proxies));
+        let now = self.clock.now();
+        let taken = self.buckets.lock().unwrap_or_else(PoisonError::into_inner).take(client, now);
+        taken.map_err(|wait| too_many(self.rate, wait))
+    }
+}
+
+fn too_many(rate: Rate, wait: Duration) -> Refusal {
+    // A whole second more than needed is better than one that is refused again.
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let Rate { per_second, burst } = rate;
+    let message = format!(
+        "over {per_second} requests a second from your address, or {burst} at once; try again in {seconds} s"
+    );
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
+}
+
+/// For whom a request is: the peer, or, if that is a proxy of ours, the nearest address behind it that is none.
+fn origin(peer: IpAddr, headers: &HeaderMap, proxies: &[IpAddr]) -> IpAddr {
+    let peer = peer.to_canonical();
+    if !proxies.contains(&peer) {
+        return peer;
+    }
+    let lines = headers.get_all(FORWARDED).iter().rev();
+    // What stands further away than the first foreign address was written by it, and may be invented.
+    let mut hops = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')).map(address);
+    match hops.find(|hop| hop.is_none_or(|hop| !proxies.contains(&hop))) {
+        Some(Some(origin)) => origin,
+        // No address at all, or a text that our own proxy should not have passed on.
+        Some(None) | None => peer,
+    }
+}
+
+/// An address as proxies write it, some with a port.
+fn address(hop: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(hop.trim_ascii()).ok()?;
+    let address = text.parse().or_else(|_| text.parse().map(|socket: SocketAddr| socket.ip()));
+    address.ok().map(|address: IpAddr| address.to_canonical())
+}
+
+/// Who shares a bucket: an IPv4 address, or an IPv6 network of 64 bits, which is the least that one customer gets
+/// (RFC 6177).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Client {
+    V4(Ipv4Addr),
+    V6([u16; 4]),
+}
+
+impl From<IpAddr> for Client {
+    fn from(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self::V4(address),
+            IpAddr::V6(address) => Self::V6(network(address)),
+        }
+    }
+}
+
+fn network(address: Ipv6Addr) -> [u16; 4] {
+    let [a, b, c, d, ..] = address.segments();
+    [a, b, c, d]
+}
+
+/// For each client, when its bucket is full.
+struct Buckets {
+    /// The time that one request takes to be refilled.
+    refill: Duration,
+    /// The time that a whole bucket takes.
+    depth: Duration,
+    full_at: LruCache<Client, Instant, RandomState>,
+}
+
+impl Buckets {
+    fn new(rate: Rate, clients: NonZeroUsize) -> Self {
+        let refill = Duration::from_secs(1) / rate.per_second.get();
+        // Addresses are chosen by others, so the hash has a secret (the hasher of the standard library).
+        Self {
+            refill,
+            depth: refill * rate.burst.get(),
+            full_at: LruCache::with_hasher(clients, RandomState::new()),
+        }
+    }
+
+    /// Takes a token, or says how long it is until there is one.
+    fn take(&mut self, client: Client, now: Instant) -> Result<(), Duration> {
+        let full_at = self.full_at.get_or_insert_mut(client, || now);
+        let after = (*full_at).max(now) + self.refill;
+        let debt = after.saturating_duration_since(now).saturating_sub(self.depth);
+        if debt.is_zero() {
+            *full_at = after;
+            return Ok(());
+        }
+        Err(debt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn rate(per_second: u32, burst: u32) -> Rate {
+        Rate { per_second: NonZeroU32::new(per_second).unwrap(), burst: NonZeroU32::new(burst).unwrap() }
+    }
+
+    fn client(text: &str) -> Client {
+        text.parse::<IpAddr>().unwrap().into()
+    }
+
+    #[test]
+    fn a_bucket_empties_and_fills_at_its_rate() {
+        let mut buckets = Buckets::new(rate(4, 3), CLIENTS);
+        let (start, us) = (Instant::now(), client("192.0.2.1"));
+        let after = |millis| start + Duration::from_millis(millis);
+        for _ in 0..3 {
+            assert_eq!(buckets.take(us, start), Ok(()));
+        }
+        assert_eq!(buckets.take(us, start), Err(Duration::from_millis(250)));
+        assert_eq!(buckets.take(us, after(249)), Err(Duration::from_millis(1)));
+        assert_eq!(buckets.take(us, after(250)), Ok(()));
+        assert_eq!(buckets.take(us, after(250)), Err(Duration::from_millis(250)));
+        // A clock that goes back gives nothing.
+        assert!(buckets.take(us, start).is_err());
+        // However long it is silent, it has no more than the bucket.
+        let n_taken = (0..10).filter(|_| buckets.take(us, after(3_600_000)).is_ok()).count();
+        assert_eq!(n_taken, 3);
+    }
+
+    #[test]
+    fn a_network_of_64_bits_is_one_client_and_an_ipv4_address_one() {
+        assert_eq!(client("2001:db8::1"), client("2001:db8:0:0:ffff::2"));
+        assert_ne!(client("2001:db8::1"), client("2001:db8:0:1::1"));
+        assert_eq!(client("::ffff:192.0.2.1"), client("192.0.2.1"));
+        assert_ne!(client("192.0.2.2"), client("192.0.2.1"));
+    }
+
+    #[test]
+    fn a_full_table_forgets_who_was_silent_for_longest() {
+        let now = Instant::now();
+        let mut buckets = Buckets::new(rate(1, 1), NonZeroUsize::new(2).unwrap());
+        let [a, b, c] = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(client);
+        assert!(buckets.take(a, now).is_ok() && buckets.take(b, now).is_ok());
+        assert!(buckets.take(a, now).is_err());
+        assert!(buckets.take(c, now).is_ok());
+        assert_eq!(buckets.full_at.len(), 2);
+        assert!(buckets.take(a, now).is_err(), "it asked after the other");
+        assert!(buckets.take(b, now).is_ok());
+    }
+
+    #[test]
+    fn any_rate_that_can_be_written_can_be_kept() {
+        let (now, us) = (Instant::now(), client("192.0.2.1"));
+        for (per_second, burst) in [(1, u32::MAX), (u32::MAX, 1), (u32::MAX, u32::MAX)] {
+            assert_eq!(Buckets::new(rate(per_second, burst), CLIENTS).take(us, now), Ok(()));
+        }
+    }
+
+    fn origin_of(peer: &str, lines: &[&'static str]) -> String {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(FORWARDED, HeaderValue::from_static(line));
+        }
+        let proxies = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
+        origin(peer.parse().unwrap(), &headers, &proxies).to_string()
+    }
+
+    #[test]
+    fn only_a_proxy_of_ours_says_for_whom_it_asks() {
+        assert_eq!(origin_of("192.0.2.1", &["198.51.100.1"]), "192.0.2.1");
+        assert_eq!(origin_of("10.0.0.1", &["198.51.100.1"]), "198.51.100.1");
+        assert_eq!(origin_of("::ffff:10.0.0.1", &["[2001:db8::1]:443"]), "2001:db8::1");
+        assert_eq!(origin_of("10.0.0.1", &["203.0.113.9, 198.51.100.1 ,10.0.0.2"]), "198.51.100.1");
+        assert_eq!(origin_of("10.0.0.1", &["203.0.113.9", "198.51.100.1:80", "10.0.0.2"]), "198.51.100.1");
+    }
+
+    #[test]
+    fn without_a_foreign_address_the_proxy_is_the_client() {
+        for lines in [&[] as &[_], &["10.0.0.2"], &["198.51.100.1, unknown"], &[""]] {
+            assert_eq!(origin_of("10.0.0.1", lines), "10.0.0.1", "{lines:?}");
+        }
+    }
+}

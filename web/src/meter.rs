@@ -1,0 +1,120 @@
+//! How many requests an endpoint has answered, with which status, and how long it took, for `metrics`' recorder.
+//!
+//! What must hold: a request costs a look at the clock and no memory: the counters of an endpoint are made when it is
+//! first asked, and stay; so a recorder is installed before a server starts, or is not seen. Nothing that a client
+//! sends is a label.
+
+use std::array::from_fn;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use http::StatusCode;
+use metrics::{Counter, Histogram, counter, describe_counter, describe_histogram, histogram};
+
+/// Requests by `endpoint` (its template, or [`NO_ENDPOINT`]) and `status`; `/healthz` and `/readyz` are not among them.
+pub const REQUESTS: &str = "cairn_http_requests_total";
+
+/// Seconds from the whole request to the whole answer by `endpoint`: not the sending, and not what was refused before
+/// it reached the endpoint or given up by [`crate::limits::Limits::answer`].
+pub const SECONDS: &str = "cairn_http_request_seconds";
+
+/// Those that took over [`SLOW_AFTER`], by `endpoint`.
+pub const SLOW: &str = "cairn_http_slow_requests_total";
+
+/// No answer that comes from a disk alone should take longer: a thread that is busy with it cannot be stopped.
+pub const SLOW_AFTER: Duration = Duration::from_secs(1);
+
+/// The label of requests for a path or method that there is not.
+pub const NO_ENDPOINT: &str = "none";
+
+/// Every status that a server here answers with; anything else that an endpoint makes up is `other`.
+const STATUSES: [(u16, &str); 18] = [
+    (200, "200"),
+    (201, "201"),
+    (202, "202"),
+    (204, "204"),
+    (304, "304"),
+    (400, "400"),
+    (404, "404"),
+    (405, "405"),
+    (408, "408"),
+    (413, "413"),
+    (414, "414"),
+    (429, "429"),
+    (431, "431"),
+    (500, "500"),
+    (501, "501"),
+    (502, "502"),
+    (503, "503"),
+    (504, "504"),
+];
+
+/// Tells the recorder what the numbers mean.
+pub fn describe() {
+    describe_counter!(REQUESTS, "HTTP requests by the endpoint that was asked and the status of the answer");
+    describe_histogram!(SECONDS, "seconds from a whole HTTP request to its whole answer, by endpoint");
+    describe_counter!(SLOW, "HTTP requests that took over a second, by endpoint");
+}
+
+/// Counts the requests of one endpoint.
+pub(crate) struct Meter {
+    endpoint: &'static str,
+    by_status: [OnceLock<Counter>; STATUSES.len() + 1],
+    seconds: OnceLock<Histogram>,
+    slow: OnceLock<Counter>,
+}
+
+impl Meter {
+    pub(crate) fn new(endpoint: &'static str) -> Self {
+        let by_status = from_fn(|_| OnceLock::new());
+        Self { endpoint, by_status, seconds: OnceLock::new(), slow: OnceLock::new() }
+    }
+
+    /// One more answer.
+    pub(crate) fn count(&self, status: StatusCode) {
+        let known = STATUSES.iter().position(|(code, _)| *code == status.as_u16());
+        let label = known.map_or("other", |at| STATUSES[at].1);
+        let counter = &self.by_status[known.unwrap_or(STATUSES.len())];
+        counter
+            .get_or_init(|| counter!(REQUESTS, "endpoint" => self.endpoint, "status" => label))
+            .increment(1);
+    }
+
+    /// One more answer that took so long.
+    pub(crate) fn observe(&self, status: StatusCode, took: Duration) {
+        self.count(status);
+        let seconds = self.seconds.get_or_init(|| histogram!(SECONDS, "endpoint" => self.endpoint));
+        seconds.record(took.as_secs_f64());
+        if took > SLOW_AFTER {
+            self.slow.get_or_init(|| counter!(SLOW, "endpoint" => self.endpoint)).increment(1);
+            tracing::debug!(endpoint = self.endpoint, ?took, "a request took long");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
+    use super::*;
+
+    #[test]
+    fn what_took_long_is_counted_on_its_own() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        metrics::with_local_recorder(&recorder, || {
+            let meter = Meter::new("/slow");
+            meter.observe(StatusCode::OK, SLOW_AFTER);
+            meter.observe(StatusCode::OK, SLOW_AFTER + Duration::from_nanos(1));
+            meter.observe(StatusCode::IM_A_TEAPOT, Duration::ZERO);
+        });
+        let text = recorder.handle().render();
+        for line in [
+            r#"cairn_http_requests_total{endpoint="/slow",status="200"} 2"#,
+            r#"cairn_http_requests_total{endpoint="/slow",status="other"} 1"#,
+            r#"cairn_http_slow_requests_total{endpoint="/slow"} 1"#,
+            r#"cairn_http_request_seconds_count{endpoint="/slow"} 3"#,
+        ] {
+            assert!(text.contains(line), "{line}:\n{text}");
+        }
+    }
+}

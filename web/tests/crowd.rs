@@ -1,0 +1,77 @@
+//! Ten thousand clients that send next to nothing: what they cost, and whom they hinder. One test: it measures the
+//! memory of the process.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(
+    clippy::print_stderr,
+    reason = "figures for whoever runs it, and that the machine is too small for all of it"
+)]
+
+mod shop;
+mod socket;
+
+use std::time::Duration;
+
+use socket::Socket;
+use web::limits::Limits;
+
+const CROWD: usize = 10_000;
+
+/// Of the server's memory, for one connection: its task, its buffer, its timer.
+const BYTES_PER_CLIENT: usize = 48 << 10;
+
+/// Descriptors for everything else.
+const SPARE: usize = 300;
+
+/// The first number in the line of `/proc/self/{file}` that begins so; none if it is unlimited.
+fn proc(file: &str, name: &str) -> Option<usize> {
+    let text = std::fs::read_to_string(format!("/proc/self/{file}")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_whitespace().next().filter(|word| *word != "unlimited").map(|word| word.parse().unwrap())
+}
+
+fn resident_bytes() -> usize {
+    proc("status", "VmRSS:").unwrap() << 10
+}
+
+/// As many clients as the process may have sockets for: both ends are here.
+fn crowd() -> usize {
+    let most = proc("limits", "Max open files").map_or(CROWD, |most| most.saturating_sub(SPARE) / 2);
+    if most < CROWD {
+        eprintln!("only {most} clients instead of {CROWD}: raise the limit of open files (ulimit -n)");
+    }
+    most.min(CROWD)
+}
+
+#[test]
+fn ten_thousand_slow_clients_cost_little_and_hinder_nobody() {
+    let n_clients = crowd();
+    let hour = Duration::from_hours(1);
+    let limits =
+        Limits { connections: n_clients + 8, head_read: hour, keep_alive: hour, ..Limits::default() };
+    let (server, _doorman) = shop::open(limits);
+    // What the process needs whatever the number.
+    assert_eq!(Socket::open(server.address()).get("/till").status, 200);
+    let before = resident_bytes();
+    let slow = (0..n_clients).map(|_| {
+        let mut client = Socket::open(server.address());
+        // With the answer, all is allocated that a connection ever allocates for a head.
+        assert_eq!(client.get("/till").status, 200);
+        client.send("G");
+        client
+    });
+    let mut slow: Vec<_> = slow.collect();
+    let each = resident_bytes().saturating_sub(before) / n_clients;
+    eprintln!("{n_clients} slow clients: {each} bytes each");
+    assert!(each < BYTES_PER_CLIENT, "{each} bytes for each client");
+    assert!(each > 500, "{each} bytes for each client: not all of them are there");
+
+    // Others come and go among them.
+    for _ in 0..200 {
+        assert_eq!(Socket::open(server.address()).get("/till").status, 200);
+    }
+    // And they were not dropped meanwhile.
+    for client in slow.iter_mut().step_by(97) {
+        assert_eq!(client.send("ET /till HTTP/1.1\r\nhost: h\r\n\r\n").response(false).status, 200);
+    }
+}
