@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::serve::Serving;
 use crate::settings::Settings;
-use crate::{interrupt, logging, runtime};
+use crate::{interrupt, logging, ready, runtime};
 
 /// How far behind the writer readers may be.
 const CATCH_UP_EVERY: Duration = Duration::from_millis(50);
@@ -35,8 +35,9 @@ pub(crate) fn query(settings: &Settings) -> anyhow::Result<()> {
         let Some(store) = await_database(data, own.path(), options, &stop).await? else { return Ok(()) };
         let store = Arc::new(store);
         check_chain(settings, &store)?;
-        let serving = Serving::start(settings, Arc::clone(&store) as _)?;
-        let outcome = keep_up(store, &stop).await;
+        let (caught_up, last) = watch::channel(Instant::now());
+        let serving = Serving::start(settings, Arc::clone(&store) as _, ready::keeping_up(last))?;
+        let outcome = keep_up(store, &caught_up, &stop).await;
         serving.stop().await;
         outcome
     })
@@ -88,7 +89,12 @@ fn check_chain(settings: &Settings, store: &RocksStore) -> anyhow::Result<()> {
     }
 }
 
-async fn keep_up(store: Arc<RocksStore>, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
+/// Follows the writer; `caught_up` is told when it last did.
+async fn keep_up(
+    store: Arc<RocksStore>,
+    caught_up: &watch::Sender<Instant>,
+    stop: &watch::Receiver<bool>,
+) -> anyhow::Result<()> {
     loop {
         tokio::select! {
             () = sleep(CATCH_UP_EVERY) => {}
@@ -99,5 +105,6 @@ async fn keep_up(store: Arc<RocksStore>, stop: &watch::Receiver<bool>) -> anyhow
         tokio::task::spawn_blocking(move || store.catch_up())
             .await?
             .context("the database cannot be followed any more; start again to follow it anew")?;
+        caught_up.send_replace(Instant::now());
     }
 }

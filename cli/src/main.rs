@@ -10,6 +10,7 @@
 //! | `demo`, `replay`, `record` | recorded chains: shown, played, made |
 //! | `db` | looks at a database and mends it |
 //! | `serve`, `metrics` | the JSON interface on a socket, and the operator's on another |
+//! | `ready` | what `/readyz` says |
 //! | `progress`, `logging`, `output` | what the operator sees |
 //! | `interrupt`, `runtime` | how the process stops, and what it runs on |
 //!
@@ -25,6 +26,7 @@ mod logging;
 mod metrics;
 mod output;
 mod progress;
+mod ready;
 mod record;
 mod replay;
 mod route;

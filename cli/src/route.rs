@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ::registry::{Loaded, Registry};
 use ::route::Service;
@@ -24,8 +23,6 @@ use crate::{interrupt, logging, output, runtime};
 
 /// Largest request body in bytes.
 const BODY: usize = 1 << 20;
-/// Requests in flight get this long when the process stops.
-const STOP: Duration = Duration::from_secs(1);
 
 /// Flags of `cairn route`.
 #[derive(Debug, clap::Args)]
@@ -71,8 +68,8 @@ pub(crate) struct RouteSettings {
     pub(crate) listen: SocketAddr,
     /// Which web pages may read the answers.
     pub(crate) cors: Cors,
-    /// Connections held at once.
-    pub(crate) max_connections: usize,
+    /// What a client may take of the server; what a body may have is the routing interface's own matter.
+    pub(crate) limits: Limits,
 }
 
 /// Serves, or checks; a registry with errors is told by the exit code 1.
@@ -84,7 +81,7 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
     let registry = args.registry.context("--registry is required")?;
     logging::start(&base.log)?;
     let (data, listen, cors) = (args.data, args.listen, base.cors);
-    let settings = RouteSettings { registry, data, listen, cors, max_connections: base.max_connections };
+    let settings = RouteSettings { registry, data, listen, cors, limits: base.limits };
     runtime::block_on(async {
         let stop = interrupt::watch()?;
         let routing = Routing::start(&settings, load(&settings.registry)?)?;
@@ -108,13 +105,8 @@ impl Routing {
         let hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
         let service = Service::open(registry, &settings.data, ::route::Config::default(), VERSION)?;
         let app = Arc::new(App::new(service, ::route::ENDPOINTS)?.with_cors(settings.cors.clone()));
-        let limits = Limits {
-            body: BODY,
-            oversize: http::StatusCode::BAD_REQUEST,
-            connections: settings.max_connections,
-            stop: STOP,
-            ..Limits::default()
-        };
+        let limits =
+            Limits { body: BODY, oversize: http::StatusCode::BAD_REQUEST, ..settings.limits.clone() };
         let at = settings.listen;
         let listener = TcpListener::bind(at).with_context(|| format!("cannot listen on {at} for routes"))?;
         let server = Server::start(listener, Arc::clone(&app), limits, default_workers())?;

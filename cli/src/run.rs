@@ -12,7 +12,7 @@ use crate::logging::{self, Screen};
 use crate::route::{Routing, load};
 use crate::serve::{COMMIT, Serving, VERSION};
 use crate::settings::Settings;
-use crate::{interrupt, metrics, progress, runtime};
+use crate::{interrupt, metrics, progress, ready, runtime};
 
 /// Runs until it is asked to stop, or until the ingest cannot go on.
 pub(crate) fn run(settings: &Settings, serves: bool) -> anyhow::Result<()> {
@@ -57,7 +57,8 @@ pub(crate) async fn index(
     };
     // Held while a thread works on the store that nobody waits for.
     let tidying = Arc::new(Semaphore::new(1));
-    let serving = serves.then(|| Serving::start(settings, Arc::clone(&store) as _)).transpose()?;
+    let ready = ready::at_head(ingest.marks(), settings.ready_lag);
+    let serving = serves.then(|| Serving::start(settings, Arc::clone(&store) as _, ready)).transpose()?;
     let outcome = tokio::select! {
         outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
         outcome = routing => outcome.map(|never| match never {}),

@@ -2,13 +2,11 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use query::{Build, Indexer};
 use store::Store;
 use web::app::App;
-use web::limits::Limits;
 use web::server::{Server, default_workers};
 
 use crate::settings::Settings;
@@ -19,9 +17,6 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit that it was built from.
 pub(crate) const COMMIT: &str = env!("CAIRN_BUILD_COMMIT");
 
-/// Requests in flight get this long when the process stops, so that all of it stops within 2 s.
-const STOP: Duration = Duration::from_secs(1);
-
 /// A running server.
 pub(crate) struct Serving {
     server: Server,
@@ -29,16 +24,20 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves the database in `store`, which must be of some chain already.
-    pub(crate) fn start(settings: &Settings, store: Arc<dyn Store>) -> anyhow::Result<Self> {
+    /// Serves the database in `store`, which must be of some chain already. `ready` says why `/readyz` refuses.
+    pub(crate) fn start(
+        settings: &Settings,
+        store: Arc<dyn Store>,
+        ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> anyhow::Result<Self> {
         let build = Build { version: VERSION.to_owned(), commit: COMMIT.to_owned() };
         let indexer = Indexer::open(store, build, settings.empty_cursor)?;
-        let app = Arc::new(App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone()));
-        let limits = Limits { connections: settings.max_connections, stop: STOP, ..Limits::default() };
+        let app = App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone()).with_ready(ready);
+        let app = Arc::new(app);
         let at = settings.listen;
         let listener = TcpListener::bind(at)
             .with_context(|| format!("cannot listen on {at}; choose another address with --listen"))?;
-        let server = Server::start(listener, Arc::clone(&app), limits, default_workers())?;
+        let server = Server::start(listener, Arc::clone(&app), settings.limits.clone(), default_workers())?;
         tracing::info!(url = %format_args!("http://{}", server.address()), "serving");
         Ok(Self { server, app })
     }
@@ -53,7 +52,7 @@ impl Serving {
         &self.app
     }
 
-    /// Stops it, letting requests in flight finish within [`STOP`].
+    /// Stops it, letting requests in flight finish within [`web::limits::Limits::stop`].
     pub(crate) async fn stop(self) {
         // It waits for threads; if that were to fail, the process ends all the same.
         if let Err(error) = tokio::task::spawn_blocking(move || self.server.stop()).await {

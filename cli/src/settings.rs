@@ -20,7 +20,7 @@ pub(crate) mod value;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -32,9 +32,10 @@ use node::{Endpoints, Url};
 use query::EmptyCursor;
 use tracing_subscriber::EnvFilter;
 use web::cors::Cors;
+use web::limits::Limits;
 
 use self::keys::Key;
-use self::units::{BadText, ByteSize, Span, choice};
+use self::units::{BadText, ByteSize, PerSecond, Span, choice};
 use self::value::Origin;
 pub(crate) use self::value::{Error, Value};
 use crate::route::RouteSettings;
@@ -47,6 +48,10 @@ const POLL_MS: RangeInclusive<u128> = 10..=60_000;
 const RECONCILE_S: RangeInclusive<u64> = 0..=86_400;
 const CACHE: RangeInclusive<usize> = 8 << 20..=1 << 40;
 const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000;
+const REQUESTS: RangeInclusive<usize> = 1..=1_000_000;
+
+/// Requests in flight get this long when the process stops, so that all of it stops within 2 s.
+const STOP: Duration = Duration::from_secs(1);
 
 /// How logs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +88,10 @@ pub(crate) struct Settings {
     pub(crate) look_ahead: usize,
     pub(crate) poll: Duration,
     pub(crate) cache: usize,
-    pub(crate) max_connections: usize,
+    /// What a client may take of a server.
+    pub(crate) limits: Limits,
+    /// In blocks.
+    pub(crate) ready_lag: u64,
     pub(crate) cors: Cors,
     pub(crate) log: Log,
     pub(crate) empty_cursor: EmptyCursor,
@@ -97,9 +105,9 @@ impl Settings {
         let read = Reader(values);
         let bytes = |bytes: &usize| units::bytes_text(u64::try_from(*bytes).unwrap_or(u64::MAX));
         let cors = read.cors()?;
-        let max_connections = read.bounded("max_connections", CONNECTIONS, |n| *n, usize::to_string)?;
+        let limits = read.limits()?;
         Ok(Self {
-            route: read.route(&cors, max_connections)?,
+            route: read.route(&cors, &limits)?,
             data: read.optional("data")?.map(|Text(text)| PathBuf::from(text)),
             listen: read.one::<Address>("listen")?.0,
             metrics: read.optional::<Address>("metrics")?.map(|Address(at)| at),
@@ -117,7 +125,8 @@ impl Settings {
             look_ahead: read.bounded("look_ahead", LOOK_AHEAD, |n| *n, usize::to_string)?,
             poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
             cache: read.bounded("cache", CACHE, |ByteSize(bytes)| *bytes, bytes)?.0,
-            max_connections,
+            limits,
+            ready_lag: read.one("ready_lag")?,
             cors,
             log: Log { filter: read.one::<Filter>("log")?.0, format: read.one("log_format")? },
             empty_cursor: read.one::<Cursor>("pagination.empty_cursor")?.0,
@@ -212,7 +221,18 @@ impl Reader<'_> {
         Ok(Some(Duration::from_secs(seconds(&span))).filter(|every| !every.is_zero()))
     }
 
-    fn route(&self, cors: &Cors, max_connections: usize) -> Result<Option<RouteSettings>, Error> {
+    fn limits(&self) -> Result<Limits, Error> {
+        Ok(Limits {
+            connections: self.bounded("max_connections", CONNECTIONS, |n| *n, usize::to_string)?,
+            requests: self.bounded("max_requests", REQUESTS, |n| *n, usize::to_string)?,
+            per_client: self.optional("rate_limit")?.map(|PerSecond(rate)| rate),
+            trusted_proxies: self.many("trusted_proxies")?.into_iter().map(|Proxy(at)| at).collect(),
+            stop: STOP,
+            ..Limits::default()
+        })
+    }
+
+    fn route(&self, cors: &Cors, limits: &Limits) -> Result<Option<RouteSettings>, Error> {
         let Some(Text(registry)) = self.optional("route.registry")? else { return Ok(None) };
         let Text(data) = self.one("route.data")?;
         Ok(Some(RouteSettings {
@@ -220,7 +240,7 @@ impl Reader<'_> {
             data: PathBuf::from(data),
             listen: self.one::<Address>("route.listen")?.0,
             cors: cors.clone(),
-            max_connections,
+            limits: limits.clone(),
         }))
     }
 
@@ -256,6 +276,17 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, BadText> {
         let wanted = "an IP address and a port, such as 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080";
         text.parse().map(Self).map_err(|_| BadText::new(text, wanted))
+    }
+}
+
+/// An address without a port.
+struct Proxy(IpAddr);
+
+impl FromStr for Proxy {
+    type Err = BadText;
+
+    fn from_str(text: &str) -> Result<Self, BadText> {
+        text.parse().map(Self).map_err(|_| BadText::new(text, "an IP address, such as 10.0.0.1 or fd00::1"))
     }
 }
 
@@ -307,7 +338,9 @@ mod tests {
     fn defaults_and_examples_are_values_that_are_accepted() {
         let defaults = Settings::new(&Values::new()).unwrap();
         assert_eq!(defaults.look_ahead, ingest::config::LOOK_AHEAD);
-        assert_eq!(defaults.max_connections, web::limits::Limits::default().connections);
+        assert_eq!(defaults.limits.connections, Limits::default().connections);
+        assert_eq!(defaults.limits.requests, Limits::default().requests);
+        assert_eq!(defaults.limits.per_client, None);
         assert_eq!(defaults.cache, store::RocksOptions::default().cache_bytes);
 
         let example = |key: &&'static Key| Value::split(key, [key.example.to_owned()], Origin::Flag);
@@ -322,11 +355,15 @@ mod tests {
         assert_eq!(refused("poll", "2m"), "--poll: `2m` is not from 10ms to 60000ms");
         assert_eq!(refused("cache", "1MiB"), "--cache: `1MiB` is not from 8.0 MiB to 1.0 TiB");
         assert!(refused("max_connections", "-1").starts_with("--max-connections: "));
+        assert_eq!(refused("max_requests", "0"), "--max-requests: `0` is not from 1 to 1000000");
+        assert!(refused("ready_lag", "-1").starts_with("--ready-lag: "));
     }
 
     #[test]
     fn what_does_not_parse_is_refused_with_what_is_allowed() {
         assert!(refused("listen", "localhost").contains("127.0.0.1:8080"));
+        assert!(refused("rate_limit", "50").ends_with("numbers from 1 to 4294967295"));
+        assert!(refused("trusted_proxies", "10.0.0.0/8").ends_with("such as 10.0.0.1 or fd00::1"));
         assert!(refused("vm", "EVM").contains("evm, move, wasm or none"));
         assert!(refused("log_format", "xml").ends_with("`xml` is not one of text, json"));
         assert!(refused("log", "ingest=loud").contains("info,ingest=debug"));

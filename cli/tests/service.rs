@@ -27,6 +27,7 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
     assert_eq!((code, &status["height"], &status["internal_tx_height"]), (200, &LAST.into(), &LAST.into()));
     assert_eq!(status["chain_id"], "e2e-evm-1");
     assert_eq!(get(&format!("{url}/indexer/block/v1/blocks/{LAST}")).0, 200);
+    assert_eq!(get_text(&format!("{url}/readyz")), (200, "ok".to_owned()));
 
     let (code, said) = refused(&played.flags("run", &data));
     assert_eq!(code, 1);
@@ -59,14 +60,35 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
     let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--metrics", "127.0.0.1:0"]].concat());
     let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
     cairn.logged("caught up");
+    assert_eq!(get(&format!("{}/status", cairn.url())).0, 200);
     let (code, text) = get_text(&metrics);
     assert_eq!(code, 200);
-    for line in ["cairn_height{of=\"blocks\"} 226", "cairn_height{of=\"rich_list\"} 226"] {
+    for line in [
+        "cairn_height{of=\"blocks\"} 226",
+        "cairn_height{of=\"rich_list\"} 226",
+        "cairn_http_requests_total{endpoint=\"/status\",status=\"200\"} 1",
+        "cairn_http_request_seconds_bucket{endpoint=\"/status\",le=\"10\"} 1",
+    ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
     cairn.signal("INT");
     assert_eq!(cairn.ended().0, Some(0));
     assert_eq!(digest(&data), whole);
+}
+
+#[test]
+fn a_client_that_asks_too_often_is_refused_and_the_probes_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start("evm-scenario", &[]);
+    let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--rate-limit", "1/s:2"]].concat());
+    let url = cairn.url();
+    // A third within the second that a token takes.
+    until("a refusal", || (get_text(&format!("{url}/status")).0 == 429).then_some(()));
+    for path in ["healthz", "readyz"] {
+        assert_ne!(get_text(&format!("{url}/{path}")).0, 429);
+    }
+    assert_eq!(get_text(&format!("{url}/healthz")), (200, "ok".to_owned()));
 }
 
 #[test]
@@ -107,6 +129,7 @@ fn a_query_process_follows_a_database_that_another_one_makes_and_makes_again_aft
     let ingest = Cairn::start(&played.flags("ingest", &data));
     until_height(LAST);
     assert!(heights.is_sorted(), "{heights:?}");
+    assert_eq!(get_text(&format!("{url}/readyz")), (200, "ok".to_owned()));
     assert_eq!(
         get(&format!("{url}/indexer/tx/v1/txs?pagination.limit=5")).1["txs"].as_array().unwrap().len(),
         5

@@ -34,9 +34,9 @@ impl Hands {
     }
 }
 
-fn rate(per_second: u32, burst: u32) -> Option<Rate> {
-    let rate = |n| NonZeroU32::new(n).unwrap();
-    Some(Rate { per_second: rate(per_second), burst: rate(burst) })
+fn rate(per_second: u32, burst: u32) -> Rate {
+    let some = |n| NonZeroU32::new(n).unwrap();
+    Rate { per_second: some(per_second), burst: some(burst) }
 }
 
 /// Asks for the till so often, and how often it was answered.
@@ -47,7 +47,7 @@ fn n_answered(client: &mut Socket, headers: &str, n_asked: usize) -> usize {
 #[test]
 fn who_asks_too_often_is_told_when_to_come_back() {
     let hands = Hands::new();
-    let limits = Limits { per_client: rate(2, 5), clock: hands.clock(), ..Limits::default() };
+    let limits = Limits { per_client: Some(rate(2, 5)), clock: hands.clock(), ..Limits::default() };
     let (server, _doorman) = shop::open(limits);
     let mut client = Socket::open(server.address());
     assert_eq!(n_answered(&mut client, "", 5), 5);
@@ -71,7 +71,7 @@ fn who_asks_too_often_is_told_when_to_come_back() {
 #[test]
 fn the_wait_is_in_whole_seconds_and_long_enough() {
     let hands = Hands::new();
-    let limits = Limits { per_client: rate(1, 1), clock: hands.clock(), ..Limits::default() };
+    let limits = Limits { per_client: Some(rate(1, 1)), clock: hands.clock(), ..Limits::default() };
     let (server, _doorman) = shop::open(limits);
     let mut client = Socket::open(server.address());
     assert_eq!(client.get("/till").status, 200);
@@ -85,7 +85,7 @@ fn the_wait_is_in_whole_seconds_and_long_enough() {
 #[test]
 fn a_preflight_is_not_counted_and_not_refused() {
     let hands = Hands::new();
-    let limits = Limits { per_client: rate(1, 1), clock: hands.clock(), ..Limits::default() };
+    let limits = Limits { per_client: Some(rate(1, 1)), clock: hands.clock(), ..Limits::default() };
     let (server, _doorman) = shop::open(limits);
     let mut client = Socket::open(server.address());
     for _ in 0..3 {
@@ -98,7 +98,7 @@ fn a_preflight_is_not_counted_and_not_refused() {
 #[test]
 fn a_client_cannot_name_itself_but_a_trusted_proxy_can() {
     let hands = Hands::new();
-    let limits = || Limits { per_client: rate(1, 2), clock: hands.clock(), ..Limits::default() };
+    let limits = || Limits { per_client: Some(rate(1, 2)), clock: hands.clock(), ..Limits::default() };
     let forwarded = |client: &str| format!("x-forwarded-for: {client}\r\n");
 
     let (server, _doorman) = shop::open(limits());
@@ -152,6 +152,7 @@ fn a_request_too_many_is_refused_before_its_body_is_read() {
     let answer = third.send(post("/till")).response(false);
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")), "not 100: no body is wanted");
     assert!(answer.text().starts_with(r#"{"code":14,"message":"2 requests are being answered"#));
+    assert_eq!(answer.header("connection"), Some("close"), "what else it sends is not read as a request");
     assert_eq!(third.rest(), b"");
 
     // Without a body the connection goes on.

@@ -37,9 +37,9 @@ fn not_ready_is_503_with_the_reason_until_it_is() {
     let (app, _doorman) = shop::app();
     let ready = Arc::new(AtomicBool::new(false));
     let is_ready = Arc::clone(&ready);
-    let app = app.with_ready(move || match is_ready.load(Ordering::Relaxed) {
-        true => Ok(()),
-        false => Err("the shelves are empty".to_owned()),
+    let app = app.with_ready(move || {
+        let shelves = is_ready.load(Ordering::Relaxed);
+        shelves.then_some(()).ok_or_else(|| "the shelves are empty".to_owned())
     });
     let answer = app.get("/readyz");
     assert_eq!(answer.status(), 503);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ::registry::Endpoints;
 use ::replay::{Addresses, Options, Recording, ReplayNode};
@@ -59,7 +59,7 @@ impl RouteDemo {
             data: data.to_owned(),
             listen,
             cors: Cors::any(),
-            max_connections: web::limits::Limits::default().connections,
+            limits: web::limits::Limits { stop: Duration::from_secs(1), ..Default::default() },
         };
         let known = route::load(&settings.registry)?.with_endpoints(|chain| {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)

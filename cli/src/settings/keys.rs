@@ -262,6 +262,58 @@ const MAX_CONNECTIONS: Key = Key {
     help: "Client connections held at once, 1 to 1000000; the next ones wait. Each needs a file descriptor",
 };
 
+const MAX_REQUESTS: Key = Key {
+    name: "max_requests",
+    flag: "max-requests",
+    env: "CAIRN_MAX_REQUESTS",
+    value: "NUMBER",
+    many: false,
+    default: Some("1024"),
+    example: "",
+    scope: Scope::Service,
+    help: "Requests of all clients at once, 1 to 1000000; the next ones are refused with 503. Answers that nobody takes yet \
+           count, so it bounds the memory for them",
+};
+
+const RATE_LIMIT: Key = Key {
+    name: "rate_limit",
+    flag: "rate-limit",
+    env: "CAIRN_RATE_LIMIT",
+    value: "RATE",
+    many: false,
+    default: None,
+    example: "50/s:200",
+    scope: Scope::Service,
+    help: "Requests a second of one client, past which it gets 429, as 50/s, or with more at once after a silence as \
+           50/s:200; none if it is not given. A client is an IPv4 address or an IPv6 network of 64 bits",
+};
+
+const TRUSTED_PROXIES: Key = Key {
+    name: "trusted_proxies",
+    flag: "trusted-proxies",
+    env: "CAIRN_TRUSTED_PROXIES",
+    value: "IP",
+    many: true,
+    default: None,
+    example: "127.0.0.1",
+    scope: Scope::Service,
+    help: "Addresses of proxies in front: with `rate_limit`, their requests count for whom X-Forwarded-For names. Of others \
+           that header is not read",
+};
+
+const READY_LAG: Key = Key {
+    name: "ready_lag",
+    flag: "ready-lag",
+    env: "CAIRN_READY_LAG",
+    value: "BLOCKS",
+    many: false,
+    default: Some("50"),
+    example: "",
+    scope: Scope::Service,
+    help: "How many blocks the index may be behind the node for /readyz to answer 200 and not 503. `cairn query`, which \
+           asks no node, is ready while it keeps up with the database",
+};
+
 const CORS: Key = Key {
     name: "cors",
     flag: "cors",
@@ -369,6 +421,10 @@ pub(crate) const KEYS: &[&Key] = &[
     &POLL,
     &CACHE,
     &MAX_CONNECTIONS,
+    &MAX_REQUESTS,
+    &RATE_LIMIT,
+    &TRUSTED_PROXIES,
+    &READY_LAG,
     &CORS,
     &LOG,
     &LOG_FORMAT,

@@ -1,7 +1,10 @@
 //! The texts of values: times, bytes, bounded numbers, names of choices. Each refuses with the text and what is allowed.
 
+use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
+
+use web::limits::Rate;
 
 /// A text that is no value of its kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,6 +67,26 @@ impl FromStr for ByteSize {
     }
 }
 
+/// Requests a second, `50/s`, and how many at once if that is not the same number, `50/s:200`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PerSecond(pub(crate) Rate);
+
+impl FromStr for PerSecond {
+    type Err = BadText;
+
+    fn from_str(text: &str) -> Result<Self, BadText> {
+        let (per_second, burst) =
+            text.split_once(':').map_or((text, None), |(rate, burst)| (rate, Some(burst)));
+        let number = |digits: &str| digits.parse::<NonZeroU32>().ok().filter(|_| !digits.starts_with('+'));
+        let per_second = per_second.strip_suffix("/s").and_then(number);
+        let burst = burst.map_or(per_second, number);
+        let rate = per_second.zip(burst).map(|(per_second, burst)| Self(Rate { per_second, burst }));
+        rate.ok_or_else(|| {
+            BadText::new(text, "a rate such as 50/s or 50/s:200, of numbers from 1 to 4294967295")
+        })
+    }
+}
+
 /// `bytes` for a reader: `17.3 MiB`.
 pub(crate) fn bytes_text(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
@@ -108,6 +131,21 @@ mod tests {
         }
         for text in ["", "MiB", "1MB", "-1", "99999999999GiB"] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_have_a_second_and_maybe_a_burst() {
+        let rate = |per_second, burst| {
+            let some = |n| NonZeroU32::new(n).unwrap();
+            Ok(PerSecond(Rate { per_second: some(per_second), burst: some(burst) }))
+        };
+        assert_eq!("50/s".parse(), rate(50, 50));
+        assert_eq!("50/s:200".parse(), rate(50, 200));
+        for text in
+            ["", "50", "0/s", "50/s:", "50/s:0", "50/m", "-1/s", "+1/s", "1.5/s", "4294967296/s", "50/s:1:2"]
+        {
+            assert!(text.parse::<PerSecond>().is_err(), "{text}");
         }
     }
 

@@ -1,0 +1,79 @@
+//! What `/readyz` says: whether the program should be given requests.
+//!
+//! What must hold: nobody is asked and nothing is read from a disk for it.
+
+use std::time::Duration;
+
+use ingest::Marks;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// A follower catches up every few milliseconds; after this long without, what it serves is old.
+const FOLLOWER_LAG: Duration = Duration::from_secs(5);
+
+/// Ready while the blocks are indexed up to `lag` below what the node last said of itself. Lanes that come after the
+/// blocks do not matter.
+pub(crate) fn at_head(marks: Marks, lag: u64) -> impl Fn() -> Result<(), String> {
+    move || {
+        let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
+        let behind = chain.saturating_sub(blocks);
+        if behind <= lag {
+            return Ok(());
+        }
+        Err(format!(
+            "indexed up to {blocks}, {behind} blocks behind the node; ready within {lag} (ready_lag)"
+        ))
+    }
+}
+
+/// Ready while the last time that the follower caught up with its database is recent.
+pub(crate) fn keeping_up(caught_up: watch::Receiver<Instant>) -> impl Fn() -> Result<(), String> {
+    move || {
+        let ago = caught_up.borrow().elapsed();
+        if ago <= FOLLOWER_LAG {
+            return Ok(());
+        }
+        Err(format!("the database was last followed {} s ago; ready within {FOLLOWER_LAG:?}", ago.as_secs()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ingest::Mark;
+
+    use super::*;
+
+    #[test]
+    fn an_index_is_ready_within_its_lag() {
+        let mark = |height| watch::Sender::new(Mark { height, records: 0 });
+        let (chain, blocks, nothing) = (mark(100), mark(0), mark(0));
+        let marks = Marks {
+            chain: chain.subscribe(),
+            blocks: blocks.subscribe(),
+            calls: nothing.subscribe(),
+            rich: nothing.subscribe(),
+            has_calls: true,
+            has_rich_list: true,
+        };
+        let ready = at_head(marks, 10);
+        let reason = "indexed up to 0, 100 blocks behind the node; ready within 10 (ready_lag)";
+        assert_eq!(ready(), Err(reason.to_owned()));
+        for (height, is_ready) in [(89, false), (90, true), (101, true)] {
+            blocks.send_replace(Mark { height, records: 0 });
+            assert_eq!(ready().is_ok(), is_ready, "{height}");
+        }
+        chain.send_replace(Mark { height: 200, records: 0 });
+        assert!(ready().is_err());
+    }
+
+    #[test]
+    fn a_follower_is_ready_while_it_follows() {
+        let now = Instant::now();
+        let long_ago = now.checked_sub(FOLLOWER_LAG + Duration::from_secs(2)).unwrap();
+        let (caught_up, last) = watch::channel(long_ago);
+        let ready = keeping_up(last);
+        assert_eq!(ready(), Err("the database was last followed 7 s ago; ready within 5s".to_owned()));
+        caught_up.send_replace(now);
+        assert_eq!(ready(), Ok(()));
+    }
+}
