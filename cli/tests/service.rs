@@ -59,8 +59,9 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
 
     let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--metrics", "127.0.0.1:0"]].concat());
     let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
+    let url = cairn.url();
     cairn.logged("caught up");
-    assert_eq!(get(&format!("{}/status", cairn.url())).0, 200);
+    assert_eq!(get(&format!("{url}/status")).0, 200);
     let (code, text) = get_text(&metrics);
     assert_eq!(code, 200);
     for line in [
