@@ -44,7 +44,7 @@ pub(crate) struct Demo {
 /// Shows the chain until it is asked to stop.
 pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
     let base = Settings::new(&args.log.merged()?)?;
-    let screen = logging::start(&base.log)?;
+    let (screen, _) = logging::start(&base.log)?;
     let dir = args.recording.map_or_else(find, Ok)?;
     let recording = Arc::new(Recording::open(&dir)?);
     let temporary = tempfile::Builder::new().prefix("cairn-demo-").tempdir();

@@ -15,7 +15,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::serve::Serving;
 use crate::settings::Settings;
-use crate::{interrupt, logging, ready, runtime};
+use crate::settings::given::{Given, Service};
+use crate::{interrupt, logging, ready, reread, runtime};
 
 /// How far behind the writer readers may be.
 const CATCH_UP_EVERY: Duration = Duration::from_millis(50);
@@ -25,13 +26,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// Runs until it is asked to stop, or until the database cannot be followed any more.
-pub(crate) fn query(settings: &Settings) -> anyhow::Result<()> {
+pub(crate) fn query(given: Given<Service>) -> anyhow::Result<()> {
+    let settings = &Settings::given(&given)?;
     let data = settings.data()?;
     let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };
-    logging::start(&settings.log)?;
+    let (_screen, dial) = logging::start(&settings.log)?;
     let own = own_dir()?;
     runtime::block_on(async {
         let stop = interrupt::watch()?;
+        reread::on_hangup(given, dial)?;
         let Some(store) = await_database(data, own.path(), options, &stop).await? else { return Ok(()) };
         let store = Arc::new(store);
         check_chain(settings, &store)?;

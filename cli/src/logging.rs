@@ -1,6 +1,8 @@
 //! Logs: to standard error, past the progress bar if there is one.
 
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use indicatif::MultiProgress;
@@ -16,6 +18,23 @@ pub(crate) struct Screen {
     drawn: bool,
 }
 
+/// Changes what is logged while the program runs.
+#[derive(Clone)]
+pub(crate) struct Dial(Arc<dyn Fn(EnvFilter) -> anyhow::Result<()> + Send + Sync>);
+
+impl Dial {
+    /// From now on `filter` says what is logged.
+    pub(crate) fn turn(&self, filter: &str) -> anyhow::Result<()> {
+        (self.0)(EnvFilter::try_new(filter).context("log filter")?)
+    }
+}
+
+impl fmt::Debug for Dial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dial").finish_non_exhaustive()
+    }
+}
+
 impl Screen {
     /// Whether a person looks at it, so that a bar makes sense.
     pub(crate) fn is_drawn(&self) -> bool {
@@ -28,17 +47,28 @@ impl Screen {
 }
 
 /// Starts the log. To be called once.
-pub(crate) fn start(log: &Log) -> anyhow::Result<Screen> {
+pub(crate) fn start(log: &Log) -> anyhow::Result<(Screen, Dial)> {
     let terminal = io::stderr().is_terminal();
     let screen = Screen { bars: MultiProgress::new(), drawn: terminal && log.format == LogFormat::Text };
     let filter = EnvFilter::try_new(&log.filter).context("log filter")?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(screen.clone());
-    let started = match log.format {
-        LogFormat::Text => builder.with_ansi(terminal).with_target(false).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_filter_reloading()
+        .with_writer(screen.clone());
+    let (started, dial): (_, Arc<dyn Fn(EnvFilter) -> anyhow::Result<()> + Send + Sync>) = match log.format {
+        LogFormat::Text => {
+            let builder = builder.with_ansi(terminal).with_target(false);
+            let handle = builder.reload_handle();
+            (builder.try_init(), Arc::new(move |filter| Ok(handle.reload(filter)?)))
+        }
+        LogFormat::Json => {
+            let builder = builder.json().flatten_event(true);
+            let handle = builder.reload_handle();
+            (builder.try_init(), Arc::new(move |filter| Ok(handle.reload(filter)?)))
+        }
     };
     started.map_err(|error| anyhow::anyhow!("the log cannot be started: {error}"))?;
-    Ok(screen)
+    Ok((screen, Dial(dial)))
 }
 
 impl<'a> MakeWriter<'a> for Screen {

@@ -11,6 +11,7 @@
 //! | `db` | looks at a database and mends it |
 //! | `serve`, `metrics` | the JSON interface on a socket, and the operator's on another |
 //! | `ready` | what `/readyz` says |
+//! | `reread` | settings that change while the program runs |
 //! | `progress`, `logging`, `output` | what the operator sees |
 //! | `interrupt`, `runtime` | how the process stops, and what it runs on |
 //!
@@ -29,6 +30,7 @@ mod progress;
 mod ready;
 mod record;
 mod replay;
+mod reread;
 mod route;
 mod run;
 mod runtime;
@@ -42,7 +44,6 @@ use clap::Parser as _;
 
 use crate::args::{Cli, Command};
 use crate::settings::Settings;
-use crate::settings::given::{Given, Service};
 
 fn main() -> ExitCode {
     match execute(Cli::parse().command) {
@@ -62,9 +63,9 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Route(args) => return route::run(args),
-        Command::Run(given) => run::run(&settings(given)?, true),
-        Command::Ingest(given) => run::run(&settings(given)?, false),
-        Command::Query(given) => follow::query(&settings(given)?),
+        Command::Run(given) => run::run(given, true),
+        Command::Ingest(given) => run::run(given, false),
+        Command::Query(given) => follow::query(given),
         Command::Demo(args) => demo::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Record(args) => record::run(args),
@@ -85,10 +86,6 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         }
     }
     .map(|()| ExitCode::SUCCESS)
-}
-
-fn settings(given: Given<Service>) -> anyhow::Result<Settings> {
-    Ok(Settings::new(&given.merged()?)?)
 }
 
 /// `error: … caused by: …`, a line each. Some errors already end with the words of their cause.

@@ -12,14 +12,17 @@ use crate::logging::{self, Screen};
 use crate::route::{Routing, load};
 use crate::serve::{COMMIT, Serving, VERSION};
 use crate::settings::Settings;
-use crate::{interrupt, metrics, progress, ready, runtime};
+use crate::settings::given::{Given, Service};
+use crate::{interrupt, metrics, progress, ready, reread, runtime};
 
 /// Runs until it is asked to stop, or until the ingest cannot go on.
-pub(crate) fn run(settings: &Settings, serves: bool) -> anyhow::Result<()> {
-    let screen = logging::start(&settings.log)?;
+pub(crate) fn run(given: Given<Service>, serves: bool) -> anyhow::Result<()> {
+    let settings = Settings::given(&given)?;
+    let (screen, dial) = logging::start(&settings.log)?;
     runtime::block_on(async {
         let stop = interrupt::watch()?;
-        index(settings, serves, &screen, &stop, |_| Ok(())).await
+        reread::on_hangup(given, dial)?;
+        index(&settings, serves, &screen, &stop, |_| Ok(())).await
     })
 }
 
@@ -32,13 +35,13 @@ pub(crate) async fn index(
     stop: &watch::Receiver<bool>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let (config, endpoints, data) = (settings.ingest()?, settings.endpoints()?, settings.data()?);
+    let (config, endpoints, data) = (settings.ingest(serves)?, settings.endpoints()?, settings.data()?);
     if let Some(at) = settings.metrics {
         metrics::start(at, stop).await?;
     }
     tracing::info!(version = VERSION, commit = COMMIT, chain_id = config.chain_id, data = %data.display(), "starting");
     let node = Arc::new(Node::new(endpoints, Limits::default())?);
-    let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };
+    let options = RocksOptions { cache_bytes: settings.cache, reserve_bytes: settings.reserve, ..RocksOptions::default() };
     let store = Arc::new(RocksStore::open(data, schema::TABLES, options)?);
     let ingest = tokio::select! {
         ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,

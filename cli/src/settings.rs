@@ -5,6 +5,7 @@
 //! | [`keys`] | the list of all settings; everything else is derived from it |
 //! | [`given`] | flags and environment variables |
 //! | `file` | the configuration file |
+//! | `read` | from values as written to values with types |
 //! | [`value`] | a value as written, with its place |
 //! | [`units`] | texts of times, bytes and choices |
 //! | [`mod@print`] | `cairn config` and the example file |
@@ -15,43 +16,31 @@ mod file;
 pub(crate) mod given;
 pub(crate) mod keys;
 pub(crate) mod print;
+mod read;
 pub(crate) mod units;
 pub(crate) mod value;
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroU64;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use chain::Vm;
+use ingest::Verify;
 use node::{Endpoints, Url};
 use query::EmptyCursor;
-use tracing_subscriber::EnvFilter;
 use web::cors::Cors;
 use web::limits::Limits;
 
-use self::keys::Key;
-use self::units::{BadText, ByteSize, PerSecond, Span, choice};
-use self::value::Origin;
+use self::read::{Address, CACHE, Cursor, Filter, LOOK_AHEAD, POLL_MS, Reader, Text, missing};
+use self::units::{ByteSize, Span, bytes_text};
 pub(crate) use self::value::{Error, Value};
+use self::given::Given;
 use crate::route::RouteSettings;
 
 /// Values by the name of their setting.
 pub(crate) type Values = BTreeMap<&'static str, Value>;
-
-const LOOK_AHEAD: RangeInclusive<usize> = 1..=1024;
-const POLL_MS: RangeInclusive<u128> = 10..=60_000;
-const RECONCILE_S: RangeInclusive<u64> = 0..=86_400;
-const CACHE: RangeInclusive<usize> = 8 << 20..=1 << 40;
-const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000;
-const REQUESTS: RangeInclusive<usize> = 1..=1_000_000;
-
-/// Requests in flight get this long when the process stops, so that all of it stops within 2 s.
-const STOP: Duration = Duration::from_secs(1);
 
 /// How logs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +76,12 @@ pub(crate) struct Settings {
     pub(crate) reconcile: Option<Duration>,
     pub(crate) look_ahead: usize,
     pub(crate) poll: Duration,
+    pub(crate) verify: Verify,
+    /// In blocks.
+    pub(crate) max_rewind: u64,
     pub(crate) cache: usize,
+    /// In bytes.
+    pub(crate) reserve: u64,
     /// What a client may take of a server.
     pub(crate) limits: Limits,
     /// In blocks.
@@ -100,6 +94,11 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// What flags, environment and file give.
+    pub(crate) fn given(given: &Given<given::Service>) -> Result<Self, Error> {
+        Self::new(&given.clone().merged()?)
+    }
+
     /// Parses `values`, with defaults for what is absent.
     pub(crate) fn new(values: &Values) -> Result<Self, Error> {
         let read = Reader(values);
@@ -124,6 +123,9 @@ impl Settings {
             reconcile: read.reconcile()?,
             look_ahead: read.bounded("look_ahead", LOOK_AHEAD, |n| *n, usize::to_string)?,
             poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
+            verify: read.verify()?,
+            max_rewind: read.one("max_rewind")?,
+            reserve: u64::try_from(read.one::<ByteSize>("reserve")?.0).unwrap_or(u64::MAX),
             cache: read.bounded("cache", CACHE, |ByteSize(bytes)| *bytes, bytes)?.0,
             limits,
             ready_lag: read.one("ready_lag")?,
@@ -138,8 +140,8 @@ impl Settings {
         self.data.as_deref().ok_or_else(|| missing("data"))
     }
 
-    /// What the ingest is to do.
-    pub(crate) fn ingest(&self) -> Result<ingest::Config, Error> {
+    /// What the ingest is to do, and whether it is to keep trying what the node cannot do.
+    pub(crate) fn ingest(&self, keep_trying: bool) -> Result<ingest::Config, Error> {
         Ok(ingest::Config {
             chain_id: self.chain_id.clone().ok_or_else(|| missing("chain_id"))?,
             vm: self.vm.ok_or_else(|| missing("vm"))?,
@@ -150,6 +152,9 @@ impl Settings {
             reconcile_every: self.reconcile,
             look_ahead: self.look_ahead,
             poll: self.poll,
+            verify: self.verify.clone(),
+            max_rewind: self.max_rewind,
+            keep_trying,
         })
     }
 
@@ -167,160 +172,6 @@ impl Settings {
             json_rpc: self.json_rpc.clone(),
             grpc: self.grpc.clone(),
         })
-    }
-}
-
-/// Reads the settings of `values` by name.
-struct Reader<'a>(&'a Values);
-
-impl Reader<'_> {
-    /// The value of the setting `name`, or its default.
-    fn value(&self, name: &str) -> Option<(&'static Key, Value)> {
-        let key = keys::known(name);
-        let default = || Some(Value::split(key, [key.default?.to_owned()], Origin::Default));
-        Some((key, self.0.get(key.name).cloned().or_else(default)?))
-    }
-
-    fn optional<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, Error> {
-        self.value(name).map(|(key, value)| value.parse(key)).transpose()
-    }
-
-    /// A setting that has a default.
-    fn one<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, Error> {
-        self.optional(name)?.ok_or_else(|| missing(name))
-    }
-
-    fn many<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Vec<T>, Error> {
-        self.value(name).map_or_else(|| Ok(Vec::new()), |(key, value)| value.parse_all(key))
-    }
-
-    /// A setting that has a default and bounds; `measure` is what the bounds are about.
-    fn bounded<T: FromStr<Err: Display>, M: PartialOrd>(
-        &self,
-        name: &str,
-        allowed: RangeInclusive<M>,
-        measure: impl Fn(&T) -> M,
-        shown: impl Fn(&M) -> String,
-    ) -> Result<T, Error> {
-        let parsed: T = self.one(name)?;
-        if allowed.contains(&measure(&parsed)) {
-            return Ok(parsed);
-        }
-        let (low, high) = (shown(allowed.start()), shown(allowed.end()));
-        let bad = |(key, value): (&'static Key, Value)| {
-            let reason = format!("`{}` is not from {low} to {high}", value.texts.join(","));
-            value.bad(key, reason)
-        };
-        Err(self.value(name).map_or_else(|| missing(name), bad))
-    }
-
-    /// Whole seconds; none is never.
-    fn reconcile(&self) -> Result<Option<Duration>, Error> {
-        let seconds = |Span(time): &Span| time.as_secs() + u64::from(time.subsec_nanos() > 0);
-        let span = self.bounded("reconcile", RECONCILE_S, seconds, |s| format!("{s}s"))?;
-        Ok(Some(Duration::from_secs(seconds(&span))).filter(|every| !every.is_zero()))
-    }
-
-    fn limits(&self) -> Result<Limits, Error> {
-        Ok(Limits {
-            connections: self.bounded("max_connections", CONNECTIONS, |n| *n, usize::to_string)?,
-            requests: self.bounded("max_requests", REQUESTS, |n| *n, usize::to_string)?,
-            per_client: self.optional("rate_limit")?.map(|PerSecond(rate)| rate),
-            trusted_proxies: self.many("trusted_proxies")?.into_iter().map(|Proxy(at)| at).collect(),
-            stop: STOP,
-            ..Limits::default()
-        })
-    }
-
-    fn route(&self, cors: &Cors, limits: &Limits) -> Result<Option<RouteSettings>, Error> {
-        let Some(Text(registry)) = self.optional("route.registry")? else { return Ok(None) };
-        let Text(data) = self.one("route.data")?;
-        Ok(Some(RouteSettings {
-            registry: PathBuf::from(registry),
-            data: PathBuf::from(data),
-            listen: self.one::<Address>("route.listen")?.0,
-            cors: cors.clone(),
-            limits: limits.clone(),
-        }))
-    }
-
-    fn cors(&self) -> Result<Cors, Error> {
-        let Some((key, value)) = self.value("cors") else { return Ok(Cors::any()) };
-        let origins = if value.texts == ["none"] { &[] } else { value.texts.as_slice() };
-        Cors::origins(origins).map_err(|error| value.bad(key, format!("{error}, or `none`")))
-    }
-}
-
-fn missing(name: &str) -> Error {
-    let key = keys::known(name);
-    Error::Missing { name: key.name, flag: key.flag, env: key.env }
-}
-
-/// A text that is not empty.
-struct Text(String);
-
-impl FromStr for Text {
-    type Err = BadText;
-
-    fn from_str(text: &str) -> Result<Self, BadText> {
-        if text.is_empty() { Err(BadText::new(text, "a text")) } else { Ok(Self(text.to_owned())) }
-    }
-}
-
-/// Where to listen.
-struct Address(SocketAddr);
-
-impl FromStr for Address {
-    type Err = BadText;
-
-    fn from_str(text: &str) -> Result<Self, BadText> {
-        let wanted = "an IP address and a port, such as 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080";
-        text.parse().map(Self).map_err(|_| BadText::new(text, wanted))
-    }
-}
-
-/// An address without a port.
-struct Proxy(IpAddr);
-
-impl FromStr for Proxy {
-    type Err = BadText;
-
-    fn from_str(text: &str) -> Result<Self, BadText> {
-        text.parse().map(Self).map_err(|_| BadText::new(text, "an IP address, such as 10.0.0.1 or fd00::1"))
-    }
-}
-
-/// A filter of logs, checked and kept as text: the filter itself cannot be cloned.
-struct Filter(String);
-
-impl FromStr for Filter {
-    type Err = BadText;
-
-    fn from_str(text: &str) -> Result<Self, BadText> {
-        match EnvFilter::try_new(text) {
-            Ok(_) => Ok(Self(text.to_owned())),
-            Err(error) => {
-                Err(BadText::new(text, format!("a log filter such as info or info,ingest=debug: {error}")))
-            }
-        }
-    }
-}
-
-impl FromStr for LogFormat {
-    type Err = BadText;
-
-    fn from_str(text: &str) -> Result<Self, BadText> {
-        choice(text, &[("text", Self::Text), ("json", Self::Json)])
-    }
-}
-
-struct Cursor(EmptyCursor);
-
-impl FromStr for Cursor {
-    type Err = BadText;
-
-    fn from_str(text: &str) -> Result<Self, BadText> {
-        choice(text, &[("null", EmptyCursor::Null), ("string", EmptyCursor::String)]).map(Self)
     }
 }
 

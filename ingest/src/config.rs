@@ -8,6 +8,10 @@ use chain::Vm;
 /// were recorded (2 MB of answers) some 100 MB.
 pub const LOOK_AHEAD: usize = 32;
 
+/// How many blocks may be taken back by themselves, by default: hours of most rollups, and seconds of work where records
+/// of undoing are there.
+pub const MAX_REWIND: u64 = 10_000;
+
 /// Settings of the ingest.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -27,6 +31,31 @@ pub struct Config {
     pub reconcile_every: Option<Duration>,
     /// Heights that are fetched at once, in each lane.
     pub look_ahead: usize,
-    /// How often the node is asked for its height once the index has caught up.
+    /// How often the node is asked for its height where it does not tell it by itself.
     pub poll: Duration,
+    /// What of the node's answers is checked before it is committed.
+    pub verify: Verify,
+    /// How many blocks are taken back, at most, where the chain turns out to have another history; beyond, the ingest
+    /// stops with the reason.
+    pub max_rewind: u64,
+    /// Whether to try again what the node cannot answer, instead of stopping: for a daemon, whose node may be mended while
+    /// it runs.
+    pub keep_trying: bool,
+}
+
+/// What of the node's answers is checked before it is committed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// That each block names the one before as its parent, and no more.
+    Off,
+    /// What hashes prove (`indexing.md` §17): headers, parents, transactions, results, and EVM receipts as far as the
+    /// results bind them.
+    #[default]
+    Hashes,
+    /// The same, and that two thirds of the validators' power have signed each block.
+    Signatures {
+        /// A height and its block's hash, known from elsewhere, for the validators to be believed; the first block that
+        /// comes if absent.
+        trusted: Option<(u64, [u8; 32])>,
+    },
 }

@@ -10,6 +10,7 @@ mod workshop;
 use std::fmt::Display;
 
 use chain::erc20::Erc20Event;
+use chain::proof::Claims;
 use chain::record::Proposer;
 use chain::{Account, Timestamp};
 use schema::payload::Payload;
@@ -40,12 +41,35 @@ pub enum Failure {
     /// Fewer receipts than there must be: not indexed yet, or pruned.
     #[error("{0}")]
     ReceiptsMissing(String),
+    /// This answer contradicts what binds it, for the given reason: whoever gave it is not to be believed.
+    #[error("{1}")]
+    Untrue(Part, String),
     /// Transactions that our descriptors do not cover.
     #[error("{} transactions cannot be rendered", .0.len())]
     Unrendered(Vec<Unrendered>),
     /// EVM transactions, by hash, that the node failed to trace within the block.
     #[error("{} transactions are not traced", .0.len())]
     Untraced(Vec<[u8; 32]>),
+}
+
+/// Which answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// `/block`.
+    Block,
+    /// `/block_results`.
+    Results,
+    /// `eth_getBlockReceipts`.
+    Receipts,
+}
+
+/// Who told a block.
+#[derive(Clone, Debug)]
+pub struct Tellers {
+    /// The block itself.
+    pub block: node::Origin,
+    /// Its results.
+    pub results: node::Origin,
 }
 
 /// A block with all its transactions, ready to be indexed.
@@ -57,6 +81,12 @@ pub struct Block {
     pub hash: [u8; 32],
     /// The hash of the block before it, as its header names it; none at the chain's first height.
     pub parent: Option<[u8; 32]>,
+    /// What its results come to, as the next header has to say; nothing if it is not to be verified.
+    pub claims: Option<Claims>,
+    /// What its header says about the results of the block before.
+    pub about_previous: Claims,
+    /// Who told it, where that is known.
+    pub told_by: Option<Tellers>,
     /// The chain that its header names.
     pub chain_id: String,
     /// Header time.

@@ -2,6 +2,9 @@
 
 use std::fmt::Display;
 
+use crate::derive::Block;
+use crate::link::Tail;
+
 /// An error that ends a lane.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -59,12 +62,8 @@ pub enum Error {
         /// The configured chain.
         wanted: String,
     },
-    /// The node's chain is not the one that was indexed.
-    #[error(
-        "block {height} names {parent} as its parent, but the block before it was indexed as {stored}: the node was \
-         reset or follows another fork. If the node is right, go back with `cairn db rollback --to H` to a height that \
-         both have"
-    )]
+    /// A block does not follow the one that was indexed before it.
+    #[error("block {height} names {parent} as its parent, but the block before it was indexed as {stored}")]
     Fork {
         /// The block that does not fit.
         height: u64,
@@ -72,6 +71,38 @@ pub enum Error {
         parent: String,
         /// The stored hash of the block before.
         stored: String,
+        /// Who told it, where that is known.
+        told_by: Option<node::Origin>,
+    },
+    /// The chain has another history, from further back than may be taken back.
+    #[error(
+        "the node's chain is not the one that is indexed: they differ from {lowest} on or earlier, and the index ends at \
+         {last}. If the node is right (a chain that was restarted or restored), raise max_rewind (now {max_rewind} blocks), \
+         or index into a new directory; if not, correct the node's address"
+    )]
+    TooDeep {
+        /// The last indexed height.
+        last: u64,
+        /// The lowest height that may be kept as the last.
+        lowest: u64,
+        /// The setting.
+        max_rewind: u64,
+    },
+    /// An endpoint's tip is indexed, with another hash.
+    #[error("{origin} shows another block {height} than the one that is indexed")]
+    Elsewhere {
+        /// The endpoint's tip.
+        height: u64,
+        /// The endpoint.
+        origin: node::Origin,
+    },
+    /// What was indexed as the last block turned out not to be true.
+    #[error("block {height} was indexed with results that the chain does not have: {reason}")]
+    Untrue {
+        /// The height.
+        height: u64,
+        /// What contradicts it.
+        reason: String,
     },
     /// The node no longer has the next height.
     #[error(
@@ -155,6 +186,37 @@ impl Error {
     /// The node's final no to a question of a start.
     pub(crate) fn start(what: &'static str, source: node::Error) -> Self {
         Self::Start { what, source: Box::new(source) }
+    }
+}
+
+impl Error {
+    /// A block that is committed and is not the chain's.
+    pub(crate) fn untrue(height: u64, reason: String) -> Self {
+        Self::Untrue { height, reason }
+    }
+
+    /// `next` does not follow `tail`, which is committed.
+    pub(crate) fn fork(tail: &Tail, next: &Block) -> Self {
+        let hex = |hash: &[u8; 32]| chain::hash::to_hex(hash);
+        Self::Fork {
+            height: next.height,
+            parent: next.parent.as_ref().map_or_else(|| "none".to_owned(), hex),
+            stored: hex(&tail.hash),
+            told_by: next.told_by.as_ref().map(|told_by| told_by.block.clone()),
+        }
+    }
+
+    /// Whether it is a node that cannot do what it is asked: one that is mended can.
+    pub(crate) fn is_the_nodes(&self) -> bool {
+        matches!(
+            self,
+            Self::Node { .. } | Self::Gap { .. } | Self::ReceiptsPruned { .. } | Self::WrongChain { .. }
+        )
+    }
+
+    /// Whether the disk has no room for more.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Schema(schema::Error::Store(store::Error::NoSpace { .. })))
     }
 }
 

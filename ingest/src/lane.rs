@@ -1,8 +1,9 @@
 //! A lane: one ordered stream of heights with one watermark.
 //!
-//! Heights are fetched and derived ahead, several at once and in any order, and handed on in order; whatever has
-//! arrived when the last commit ended goes into the next one. So a lane that is behind commits many blocks together,
-//! and one at the head commits each block as it comes, with the same code.
+//! Heights are fetched and derived ahead, several at once and in any order, and handed on in order as soon as they are
+//! released ([`Release`]); whatever has arrived when the last commit ended goes into the next one. So a lane that is
+//! behind commits many blocks together, and one near the head commits each block as it comes, with the same code and
+//! with a record of how to take it back ([`schema::undo`]).
 //!
 //! Bounds: at most `look_ahead` heights are between the node and the commit; a commit ends at [`MAX_BATCH_BYTES`].
 
@@ -10,17 +11,24 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt as _;
+use futures_util::{Stream, StreamExt as _};
+use schema::undo;
 use store::{Counts, Durability, Store, Txn};
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 
-use crate::Error;
+use crate::release::Release;
+use crate::{Error, Mark};
 
 /// Rows of one commit, in bytes: near what RocksDB writes to its log in 20 ms.
 const MAX_BATCH_BYTES: usize = 8 << 20;
 
 /// While catching up, what a power failure can cost is this long; it is fetched again.
 const SYNC_EVERY: Duration = Duration::from_millis(200);
+
+/// A height that is held until the next one confirms it is handed on after this long without: a node that announces
+/// blocks and does not give them must not keep back those that it gave.
+const HOLD: Duration = Duration::from_secs(2);
 
 /// Lists whose lengths a lane remembers: some 100 bytes each.
 const REMEMBERED_LISTS: usize = 1 << 18;
@@ -39,6 +47,9 @@ pub(crate) trait Sink<I>: Send + 'static {
     /// What arrives after the height that it belongs to.
     type Late: Send + 'static;
 
+    /// Whose records of undoing its commits leave.
+    const LANE: undo::Lane;
+
     /// Writes the rows of the next height, and the lane's own row.
     fn apply(&mut self, item: &I, txn: &mut Txn<'_>) -> Result<(), Error>;
     /// Writes what `late` changes.
@@ -47,19 +58,11 @@ pub(crate) trait Sink<I>: Send + 'static {
     fn mark(&self) -> Mark;
 }
 
-/// How far a lane has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
-    /// The last indexed height; 0 before the first.
-    pub height: u64,
-    /// Records so far: Cosmos transactions, or call frames.
-    pub records: u64,
-}
-
 /// One lane, to be run.
-pub(crate) struct Lane<S: Source, K: Sink<S::Item>> {
+pub(crate) struct Lane<S: Source, R: Release<S::Item>, K: Sink<S::Item>> {
     pub(crate) name: &'static str,
     pub(crate) source: Arc<S>,
+    pub(crate) release: R,
     pub(crate) sink: K,
     pub(crate) store: Arc<dyn Store>,
     /// The first height that is not indexed yet.
@@ -75,10 +78,10 @@ pub(crate) struct Lane<S: Source, K: Sink<S::Item>> {
     pub(crate) stop: watch::Receiver<bool>,
 }
 
-impl<S: Source, K: Sink<S::Item>> Lane<S, K> {
+impl<S: Source, R: Release<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
     /// Runs until it is told to stop (`Ok`) or cannot go on. Nothing of it is left then: the store may be closed.
     pub(crate) async fn run(self) -> Result<(), Error> {
-        let Self { name, source, sink, store, next, target, mark, look_ahead, late, mut stop } = self;
+        let Self { name, source, release, sink, store, next, target, mark, look_ahead, late, mut stop } = self;
         let (fetched, ready) = mpsc::channel(look_ahead.max(1));
         let (alive, mut all_ended) = mpsc::channel(1);
         let at_head = target.clone();
@@ -86,7 +89,10 @@ impl<S: Source, K: Sink<S::Item>> Lane<S, K> {
         let writer_ended = fetched.clone();
         let late = pass_on(late, fetched.clone());
         let outcome = tokio::select! {
-            outcome = fetch_in_order(source, next, target, look_ahead, fetched, alive) => outcome,
+            outcome = async {
+                let heights = in_order(source, next, target.clone(), look_ahead, alive);
+                hand_on(heights, next, target, release, fetched).await
+            } => outcome,
             never = late => match never {},
             _ = stop.wait_for(|stop| *stop) => Ok(()),
             () = writer_ended.closed() => Ok(()),
@@ -118,22 +124,21 @@ async fn pass_on<I, L>(mut late: mpsc::Receiver<L>, to: mpsc::Sender<Work<I, L>>
     std::future::pending().await
 }
 
-/// Fetches heights from `next` on, `look_ahead` at once, and sends them in order. Every task holds `alive`, and lets go
-/// of it last.
-async fn fetch_in_order<S: Source, L>(
+/// The heights from `next` on, in order, while `look_ahead` are fetched at once. Every task holds `alive`, and lets go of
+/// it last.
+fn in_order<S: Source>(
     source: Arc<S>,
     next: u64,
     target: watch::Receiver<Mark>,
     look_ahead: usize,
-    fetched: mpsc::Sender<Work<S::Item, L>>,
     alive: mpsc::Sender<Infallible>,
-) -> Result<(), Error> {
+) -> impl Stream<Item = Result<S::Item, Error>> {
     let heights = futures_util::stream::unfold((next, target), |(height, mut target)| async move {
         // The sender lives as long as the process watches the chain; without it there is nothing to wait for.
         target.wait_for(|target| target.height >= height).await.ok()?;
         Some((height, (height + 1, target)))
     });
-    let tasks = heights.map(|height| {
+    let tasks = heights.map(move |height| {
         let (source, alive) = (Arc::clone(&source), alive.clone());
         // A task of its own, so that it goes on while this stream waits for room.
         let task = Aborted(tokio::spawn(async move {
@@ -142,14 +147,41 @@ async fn fetch_in_order<S: Source, L>(
         }));
         async move { task.join(height).await }
     });
-    let mut in_order = std::pin::pin!(tasks.buffered(look_ahead.max(1)));
-    while let Some(item) = in_order.next().await {
-        if fetched.send(Work::Height(item?)).await.is_err() {
-            // The writer has ended, and says why.
-            return Ok(());
+    tasks.buffered(look_ahead.max(1))
+}
+
+/// Hands the heights from `next` on to the writer, each when it is released.
+async fn hand_on<I, L, R: Release<I>>(
+    heights: impl Stream<Item = Result<I, Error>>,
+    next: u64,
+    target: watch::Receiver<Mark>,
+    mut release: R,
+    to: mpsc::Sender<Work<I, L>>,
+) -> Result<(), Error> {
+    let mut heights = std::pin::pin!(heights);
+    let mut height = next;
+    loop {
+        let arrived = if release.holds() {
+            timeout(HOLD, heights.next()).await
+        } else {
+            Ok(heights.next().await)
+        };
+        let released = match arrived {
+            Ok(None) => return Ok(()),
+            Ok(Some(item)) => {
+                let is_last = target.borrow().height <= height;
+                height += 1;
+                release.pass(item?, is_last).await?
+            }
+            Err(_late) => release.let_go().into_iter().collect(),
+        };
+        for item in released {
+            if to.send(Work::Height(item)).await.is_err() {
+                // The writer has ended, and says why.
+                return Ok(());
+            }
         }
     }
-    Ok(())
 }
 
 /// A task that ends with its handle.
@@ -192,13 +224,21 @@ fn write<I, K: Sink<I>>(
             }
             Work::Late(late) => sink.late(late, txn),
         };
+        let near_head =
+            |sink: &K| target.borrow().height.saturating_sub(sink.mark().height) <= undo::HEIGHTS;
         apply(&first, &mut sink, &mut txn)?;
-        while txn.bytes() < MAX_BATCH_BYTES
+        // What may have to be taken back is committed one by one.
+        while !near_head(&sink)
+            && txn.bytes() < MAX_BATCH_BYTES
             && let Ok(next) = ready.try_recv()
         {
             apply(&next, &mut sink, &mut txn)?;
         }
-        let (batch, pending) = txn.finish();
+        let (batch, pending) = if near_head(&sink) && heights <= 1 {
+            undo::seal(txn, K::LANE, sink.mark().height)?
+        } else {
+            txn.finish()
+        };
         drop(snapshot);
         let done = sink.mark();
         let at_head = done.height >= target.borrow().height;

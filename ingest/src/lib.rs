@@ -10,6 +10,8 @@
 //! |---|---|
 //! | [`daemon`](Ingest) | starts the lanes and watches over them |
 //! | `lane` | one ordered stream of heights with one watermark |
+//! | `release`, `link` | when a height may be committed: blocks against their neighbours |
+//! | `fork` | whose history is the chain's, and how far ours goes along with it |
 //! | `source` | from the node to a derived height; what is asked again, and when |
 //! | [`mod@derive`] | raw answers of a height → what its indexes need; pure |
 //! | [`nft`] | what is asked about NFTs, with the block and after it |
@@ -25,15 +27,21 @@ pub mod derive;
 
 mod daemon;
 mod error;
+mod fork;
 mod index;
 mod lane;
+mod lanes;
+mod link;
+mod marks;
 pub mod nft;
+mod prepare;
+mod release;
 mod rich;
 mod sink;
 mod source;
 pub mod verify;
 
-pub use self::config::Config;
-pub use self::daemon::{Ingest, Marks};
+pub use self::config::{Config, Verify};
+pub use self::daemon::Ingest;
 pub use self::error::Error;
-pub use self::lane::Mark;
+pub use self::marks::{Mark, Marks};

@@ -193,7 +193,7 @@ impl Worker {
 
     async fn fetch(&self, height: u64) -> Result<Vec<Erc20Event>, Error> {
         let comet = &self.list.node.comet;
-        let answer = insist(height, "block results", || comet.block_results(height)).await?;
+        let answer = insist(height, "block results", || comet.block_results(height)).await?.bytes;
         let results = chain::comet::parse_results(&answer)
             .map_err(|error| Error::BadResults { height, reason: error.to_string() })?;
         Ok(chain::erc20::events(&results))

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use schema::meta::{self, BlockLane, CallLane};
+use schema::undo;
 use store::{Snapshot, Txn};
 
 use crate::Error;
@@ -33,12 +34,15 @@ impl BlockSink {
             height: block.height,
             parent: block.parent.map_or_else(|| "none".to_owned(), |parent| hex(&parent)),
             stored: hex(&self.lane.hash),
+            told_by: block.told_by.as_ref().map(|told_by| told_by.block.clone()),
         })
     }
 }
 
 impl Sink<Block> for BlockSink {
     type Late = Late;
+
+    const LANE: undo::Lane = undo::Lane::Blocks;
 
     fn apply(&mut self, block: &Block, txn: &mut Txn<'_>) -> Result<(), Error> {
         self.check_parent(block)?;
@@ -79,6 +83,8 @@ impl CallSink {
 
 impl Sink<BlockFrames> for CallSink {
     type Late = Infallible;
+
+    const LANE: undo::Lane = undo::Lane::Calls;
 
     fn apply(&mut self, frames: &BlockFrames, txn: &mut Txn<'_>) -> Result<(), Error> {
         for index in &mut self.indexes {

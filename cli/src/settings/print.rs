@@ -23,6 +23,15 @@ pub(crate) fn effective(values: &Values) -> String {
     with_sections(|text, key| line_into(text, &line(key)))
 }
 
+/// The names of the settings that differ, whichever source gives them.
+pub(crate) fn changed(before: &Values, after: &Values) -> Vec<&'static str> {
+    let texts = |values: &Values, key: &Key| {
+        let default = || key.default.map(|default| vec![default.to_owned()]);
+        values.get(key.name).map(|value| value.texts.clone()).or_else(default)
+    };
+    KEYS.iter().filter(|key| texts(before, key) != texts(after, key)).map(|key| key.name).collect()
+}
+
 /// A configuration file with every setting: those that every operator gives, and the others as comments.
 pub(crate) fn example() -> String {
     let intro = "# A configuration of cairn: every setting, with its default where it has one.\n\

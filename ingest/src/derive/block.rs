@@ -1,16 +1,18 @@
 //! A block, its results and its receipts → [`Block`].
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use bytes::Bytes;
 use chain::comet::{self, BlockAnswer, ResultsAnswer, TxResult};
 use chain::fee::FeeTotals;
 use chain::involved::{self, StoreOwners};
+use chain::proof::{self, Claims};
 use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
 use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
 
-use super::{AskAgain, Block, EvmTx, Failure, Rules, Tx, Workshop};
+use super::{AskAgain, Block, EvmTx, Failure, Part, Rules, Tx, Workshop};
 use crate::nft::{Answers, NftAt};
 
 /// What the node answered about one height.
@@ -57,6 +59,11 @@ pub fn block(
     let results = comet::parse_results(answers.results).map_err(AskAgain::because)?;
     comet::check_pair(&block, &results).map_err(AskAgain::because)?;
     let raw = block.raw_txs().map_err(AskAgain::because)?;
+    let untrue = |part| move |error: &dyn Display| Failure::Untrue(part, error.to_string());
+    if rules.verified {
+        proof::check_header(&block).map_err(|error| untrue(Part::Block)(&error))?;
+        proof::check_txs(&block, &raw).map_err(|error| untrue(Part::Block)(&error))?;
+    }
 
     let mut cosmos = CosmosTxs::new(&block, &results, rendered, rules);
     for (index, (raw, result)) in raw.iter().zip(&results.txs_results).enumerate() {
@@ -69,10 +76,14 @@ pub fn block(
         Some(receipts) => evm_txs(receipts, answers.height, cosmos.eth_txs, workshop)?,
         None => Vec::new(),
     };
+    let claims = rules.verified.then(|| Claims::of_results(&results));
     Ok(Block {
         height: block.header.height,
         hash: block.hash,
         parent: block.header.last_block_hash,
+        claims: claims.transpose().map_err(|error| untrue(Part::Results)(&error))?,
+        about_previous: Claims::of_header(&block.header),
+        told_by: None,
         chain_id: block.header.chain_id.into_owned(),
         time: block.header.time,
         gas_used: results.txs_results.iter().map(|result| i128::from(result.gas_used)).sum(),

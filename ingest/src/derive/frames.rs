@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use chain::trace::{self, Frame, write_internal_tx};
-use chain::{Account, AccountSet};
+use chain::{Account, AccountSet, hash};
 use schema::internal_tx::CHUNK_FRAMES;
 use schema::payload::Frames;
 
@@ -20,19 +20,24 @@ pub type Retraced = HashMap<[u8; 32], Option<Bytes>>;
 
 /// Derives the call frames of a block from the `result` of `debug_traceBlockByNumber`.
 ///
-/// There must be `expected` entries: as many as the block has EVM transactions. Entries that failed and are not in
+/// There must be one entry for each of `expected`, the EVM hashes of the block's transactions in order: what the node
+/// traced is the block that is indexed. Entries that failed and are not in
 /// `retraced` come back as [`Failure::Untraced`]; those that failed for good have no frames.
 pub fn frames(
     height: u64,
-    expected: u64,
+    expected: &[[u8; 32]],
     answer: &[u8],
     retraced: &Retraced,
     workshop: &mut Workshop,
 ) -> Result<BlockFrames, Failure> {
     let traces = trace::parse_traces(answer).map_err(AskAgain::because)?;
-    if traces.len() as u64 != expected {
-        let found = traces.len();
+    if traces.len() != expected.len() {
+        let (found, expected) = (traces.len(), expected.len());
         return Err(AskAgain::because(format!("{found} traces for {expected} EVM transactions")).into());
+    }
+    if let Some((trace, hash)) = traces.iter().zip(expected).find(|(trace, hash)| trace.hash != **hash) {
+        let (found, expected) = (hash::to_hex(&trace.hash), hash::to_hex(hash));
+        return Err(AskAgain::because(format!("a trace of {found} where the block has {expected}")).into());
     }
     let failed = traces.iter().filter(|trace| trace.error.is_some() && !retraced.contains_key(&trace.hash));
     let untraced: Vec<[u8; 32]> = failed.map(|trace| trace.hash).collect();

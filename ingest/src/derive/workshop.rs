@@ -21,6 +21,8 @@ pub struct Rules {
     pub registry: Arc<Registry>,
     /// SHA-256 of the descriptor set, which tells one registry from another.
     pub descriptors: [u8; 32],
+    /// Whether answers are checked against what hashes prove (`indexing.md` §17).
+    pub verified: bool,
 }
 
 /// Tools of one worker. Not shared while in use.

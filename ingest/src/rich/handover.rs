@@ -33,6 +33,11 @@ impl Handover {
         }
     }
 
+    /// Forgets everything: what was kept may be of another history.
+    pub(crate) fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
+    }
+
     /// The events of `height`, if they were kept; what is below it is forgotten.
     pub(crate) fn take(&self, height: u64) -> Option<Vec<Erc20Event>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

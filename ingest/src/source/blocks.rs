@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chain::Vm;
-use node::Evm;
+use node::{Answer, Evm};
 
 use super::{Patience, Proposers, Refresher, Tools, insist};
 use crate::Error;
-use crate::derive::{self, AskAgain, Block, BlockAnswers, Failure, Rendered, Unrendered};
+use crate::derive::{self, AskAgain, Block, BlockAnswers, Failure, Part, Rendered, Unrendered};
 use crate::lane::Source;
 use crate::nft::wanted::Inquiry;
 use crate::rich::handover::Handover;
@@ -25,18 +25,33 @@ pub(crate) struct BlockSource {
     pub(crate) handover: Option<Arc<Handover>>,
 }
 
-/// The answers of one height, as the node gave them.
+/// The answers of one height, as the node gave them, and who gave them.
 #[derive(Clone)]
 struct Raw {
-    block: Bytes,
-    results: Bytes,
-    receipts: Option<Bytes>,
+    block: Answer,
+    results: Answer,
+    receipts: Option<Answer>,
+}
+
+/// Why answers do not become a block.
+enum Unusable {
+    /// Not right, or not yet.
+    AskAgain(AskAgain),
+    /// This one contradicts what binds it.
+    Untrue(Part, String),
 }
 
 impl Source for BlockSource {
     type Item = Block;
 
     async fn fetch(self: Arc<Self>, height: u64) -> Result<Block, Error> {
+        self.whole(height).await
+    }
+}
+
+impl BlockSource {
+    /// The block of `height` with everything that is indexed of it.
+    pub(crate) async fn whole(&self, height: u64) -> Result<Block, Error> {
         let mut block = self.block(height).await?;
         block.answers = self.inquiry.ask(height, &block.nfts).await?;
         if let Some(handover) = &self.handover {
@@ -44,22 +59,69 @@ impl Source for BlockSource {
         }
         Ok(block)
     }
-}
 
-impl BlockSource {
     /// The block of `height` without what the node says about its NFTs.
     pub(crate) async fn block(&self, height: u64) -> Result<Block, Error> {
         let mut patience = Patience::new(height);
         loop {
             let raw = self.raw(height).await?;
-            // An answer that is whole JSON and cannot be true: the node has not caught up with itself.
-            match self.render(height, raw).await? {
+            match self.render(height, &raw).await? {
                 Ok(mut block) => {
-                    self.check(&block)?;
+                    if let Some(error) = self.of_another_chain(&block) {
+                        if !self.tools.node.comet.has_others() {
+                            return Err(error);
+                        }
+                        self.tools.node.comet.distrust(&raw.block.origin, &error.to_string());
+                        continue;
+                    }
                     block.proposer = self.proposers.of(&self.tools, &block.proposer_address).await;
+                    block.told_by = Some(Tellers { block: raw.block.origin, results: raw.results.origin });
                     return Ok(block);
                 }
-                Err(reason) => patience.wait(&reason).await,
+                // An answer that is whole JSON and cannot be true: the node has not caught up with itself.
+                Err(Unusable::AskAgain(reason)) => patience.wait(&reason).await,
+                Err(Unusable::Untrue(part, reason)) => {
+                    self.distrust(part, &raw, &reason);
+                    patience.wait(&reason).await;
+                }
+            }
+        }
+    }
+
+    /// Says who told something untrue.
+    fn distrust(&self, part: Part, raw: &Raw, reason: &str) {
+        let node = &self.tools.node;
+        match (part, &raw.receipts, &node.evm) {
+            (Part::Block, ..) => node.comet.distrust(&raw.block.origin, reason),
+            (Part::Results, ..) => node.comet.distrust(&raw.results.origin, reason),
+            (Part::Receipts, Some(receipts), Some(evm)) => evm.distrust(&receipts.origin, reason),
+            (Part::Receipts, ..) => {}
+        }
+    }
+
+    /// Whoever told `block` contradicts the blocks next to it.
+    pub(crate) fn distrust_block(&self, block: &Block, reason: &str) {
+        if let Some(told_by) = &block.told_by {
+            self.tools.node.comet.distrust(&told_by.block, reason);
+        }
+    }
+
+    /// Whoever told the results of `block` contradicts the header after it.
+    pub(crate) fn distrust_results(&self, block: &Block, reason: &str) {
+        if let Some(told_by) = &block.told_by {
+            self.tools.node.comet.distrust(&told_by.results, reason);
+        }
+    }
+
+    /// The `/block` answer about the height of `block` of an endpoint that did not tell it; none if there is no other, or
+    /// it does not answer either.
+    pub(crate) async fn another_opinion(&self, block: &Block) -> Option<Bytes> {
+        let origin = &block.told_by.as_ref()?.block;
+        match self.tools.node.comet.block_from_other(block.height, origin).await {
+            Ok(answer) => answer.map(|answer| answer.bytes),
+            Err(error) => {
+                tracing::warn!(height = block.height, %error, "no second opinion about a block");
+                None
             }
         }
     }
@@ -71,7 +133,7 @@ impl BlockSource {
             insist(height, "block results", || node.comet.block_results(height)),
         )?;
         let receipts = match &node.evm {
-            Some(evm) if self.vm == Vm::Evm && has_txs(&block) => {
+            Some(evm) if self.vm == Vm::Evm && has_txs(&block.bytes) => {
                 Some(insist(height, "receipts", || evm.block_receipts(height)).await?)
             }
             _ => None,
@@ -81,7 +143,7 @@ impl BlockSource {
 
     /// Derives the block; transactions that our descriptors do not cover are rendered by the node, and if it cannot
     /// either, stored opaque: one transaction never stops the chain.
-    async fn render(&self, height: u64, raw: Raw) -> Result<Result<Block, AskAgain>, Error> {
+    async fn render(&self, height: u64, raw: &Raw) -> Result<Result<Block, Unusable>, Error> {
         let mut rendered = Rendered::new();
         loop {
             let used = self.tools.workshops.rules().descriptors;
@@ -100,9 +162,10 @@ impl BlockSource {
                     if let Some(evm) = &self.tools.node.evm {
                         not_pruned(evm, height).await?;
                     }
-                    return Ok(Err(AskAgain::because(reason)));
+                    return Ok(Err(Unusable::AskAgain(AskAgain::because(reason))));
                 }
-                Err(other) => return Ok(Err(AskAgain::because(other))),
+                Err(Failure::Untrue(part, reason)) => return Ok(Err(Unusable::Untrue(part, reason))),
+                Err(other) => return Ok(Err(Unusable::AskAgain(AskAgain::because(other)))),
             }
         }
     }
@@ -114,8 +177,9 @@ impl BlockSource {
         rendered: Rendered,
     ) -> Result<Result<Block, Failure>, Error> {
         let work = move |workshop: &mut derive::Workshop, rules: &derive::Rules| {
-            let (block, results) = (&*raw.block, &*raw.results);
-            let answers = BlockAnswers { height, block, results, receipts: raw.receipts.as_deref() };
+            let (block, results) = (&*raw.block.bytes, &*raw.results.bytes);
+            let receipts = raw.receipts.as_ref().map(|receipts| &*receipts.bytes);
+            let answers = BlockAnswers { height, block, results, receipts };
             derive::block(&answers, &rendered, rules, workshop)
         };
         self.tools.derive(height, work).await
@@ -142,12 +206,9 @@ impl BlockSource {
         }
     }
 
-    fn check(&self, block: &Block) -> Result<(), Error> {
-        if block.chain_id == self.chain_id {
-            return Ok(());
-        }
-        let (height, found, wanted) = (block.height, block.chain_id.clone(), self.chain_id.clone());
-        Err(Error::WrongChain { height, found, wanted })
+    fn of_another_chain(&self, block: &Block) -> Option<Error> {
+        let (height, found, wanted) = (block.height, &block.chain_id, &self.chain_id);
+        (found != wanted).then(|| Error::WrongChain { height, found: found.clone(), wanted: wanted.clone() })
     }
 }
 

@@ -1,13 +1,15 @@
 //! The internal-transaction lane's source: the call traces of a height, derived.
 //!
-//! It follows the block lane: what a trace has to hold is known from the block's EVM transactions.
+//! It follows the block lane: which transactions a trace has to hold is known from the block's.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use node::Evm;
 use schema::block::Blocks;
-use store::{Message, Store};
+use schema::evm_tx::EvmTxs;
+use serde::Deserialize;
+use store::{Bounds, Message, Order, Row, Snapshot as _, Store, Table as _};
 
 use super::{Patience, Tools, insist};
 use crate::Error;
@@ -31,23 +33,24 @@ impl Source for CallSource {
 
     async fn fetch(self: Arc<Self>, height: u64) -> Result<BlockFrames, Error> {
         let expected = self.expected(height)?;
-        self.frames(height, expected).await
+        self.frames(height, expected.into()).await
     }
 }
 
 impl CallSource {
-    /// The call frames of `height`, which has `expected` EVM transactions.
-    pub(crate) async fn frames(&self, height: u64, expected: u64) -> Result<BlockFrames, Error> {
-        let (Some(evm), true) = (&self.tools.node.evm, expected > 0 && height >= FIRST_TRACEABLE) else {
+    /// The call frames of `height`, whose EVM transactions have the hashes `expected`.
+    pub(crate) async fn frames(&self, height: u64, expected: Arc<[[u8; 32]]>) -> Result<BlockFrames, Error> {
+        let (Some(evm), true) = (&self.tools.node.evm, !expected.is_empty() && height >= FIRST_TRACEABLE)
+        else {
             return Ok(BlockFrames { height, txs: Vec::new() });
         };
         let mut patience = Patience::new(height);
         let mut retraced = Retraced::new();
         loop {
-            let trace = insist(height, "call traces", || evm.trace_block(height)).await?;
-            let known = retraced.clone();
+            let trace = insist(height, "call traces", || evm.trace_block(height)).await?.bytes;
+            let (known, expected) = (retraced.clone(), Arc::clone(&expected));
             let work = move |workshop: &mut derive::Workshop, _: &derive::Rules| {
-                derive::frames(height, expected, &trace, &known, workshop)
+                derive::frames(height, &expected, &trace, &known, workshop)
             };
             match self.tools.derive(height, work).await? {
                 Ok(frames) => return Ok(frames),
@@ -61,14 +64,39 @@ impl CallSource {
         }
     }
 
-    /// Number of EVM transactions that the block lane has at `height`.
-    fn expected(&self, height: u64) -> Result<u64, Error> {
+    /// The EVM hashes of the transactions that the block lane has at `height`, in order.
+    fn expected(&self, height: u64) -> Result<Vec<[u8; 32]>, Error> {
         let snapshot = self.store.snapshot()?;
-        match store::table::read::<Blocks>(&*snapshot, &height)? {
-            Some(Message(block)) => Ok(block.evm_txs),
-            None => Err(Error::BlockMissing { height }),
-        }
+        let Some(Message(block)) = store::table::read::<Blocks>(&*snapshot, &height)? else {
+            return Err(Error::BlockMissing { height });
+        };
+        let (first, end) = (block.first_evm_tx.to_be_bytes(), (block.first_evm_tx + block.evm_txs).to_be_bytes());
+        let bounds = Bounds { start: &first, end: Some(&end) };
+        let many = usize::try_from(block.evm_txs).map_err(|_| Error::BlockMissing { height })?;
+        let rows = snapshot.scan(EvmTxs::SPEC, bounds, Order::Asc, many)?;
+        let codec = self.tools.workshops.codec();
+        let mut record = Vec::new();
+        let hash = |(seq, (_, row)): (u64, &Row)| -> Result<[u8; 32], Error> {
+            record.clear();
+            codec.decode_into(EvmTxs::SPEC, seq, row, &mut record)?;
+            hash_of(&record).ok_or(Error::BlockMissing { height })
+        };
+        (block.first_evm_tx..).zip(&rows).map(hash).collect()
     }
+}
+
+/// The EVM hash that a stored record names.
+fn hash_of(record: &[u8]) -> Option<[u8; 32]> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Record<'a> {
+        #[serde(borrow)]
+        transaction_hash: &'a str,
+    }
+    let record: Record<'_> = serde_json::from_slice(record).ok()?;
+    let mut hash = [0; 32];
+    hex::decode_to_slice(record.transaction_hash.strip_prefix("0x")?, &mut hash).ok()?;
+    Some(hash)
 }
 
 /// The call tree of one transaction, or `None` if the node fails on it again and again: a tracer that times out does so

@@ -1,0 +1,41 @@
+//! Settings that change while the program runs: on SIGHUP they are read again, and what is logged changes with them.
+//!
+//! What must hold: a file that cannot be read or has errors changes nothing, and the log says why; of the other settings it
+//! says that they wait for the next start.
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::logging::Dial;
+use crate::settings::given::{Given, Service};
+use crate::settings::{Settings, print};
+
+/// Listens to SIGHUP from now on, for as long as the process runs. Call it within a tokio runtime.
+pub(crate) fn on_hangup(given: Given<Service>, dial: Dial) -> anyhow::Result<()> {
+    let mut hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
+    let mut known = given.clone().merged()?;
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            let read = given.clone().merged().and_then(|values| Ok((Settings::new(&values)?, values)));
+            let (settings, values) = match read {
+                Ok(read) => read,
+                Err(error) => {
+                    tracing::error!(%error, "SIGHUP: the settings stay as they were");
+                    continue;
+                }
+            };
+            if let Err(error) = dial.turn(&settings.log.filter) {
+                tracing::error!(%error, "SIGHUP: the log stays as it was");
+                continue;
+            }
+            let changed: Vec<_> =
+                print::changed(&known, &values).into_iter().filter(|name| *name != "log").collect();
+            tracing::warn!(log = settings.log.filter, "SIGHUP: the log's filter was read again");
+            if !changed.is_empty() {
+                tracing::warn!(settings = changed.join(", "), "SIGHUP: these wait for the next start");
+            }
+            known = values;
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! The lanes of an ingest, made and run.
+//!
+//! Those of internal transactions and of the rich list may fail by themselves (a node that does not trace, or has forgotten
+//! its state): they are tried again, and everything else goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schema::meta::{self, BlockLane, CallLane};
+use tokio::sync::{Semaphore, mpsc, watch};
+
+use crate::Error;
+use crate::daemon::{Ingest, causes};
+use crate::index::Ground;
+use crate::lane::Lane;
+use crate::link::{Links, Tail};
+use crate::nft::Late;
+use crate::nft::asker::Asker;
+use crate::nft::completer::Completer;
+use crate::nft::wanted::Inquiry;
+use crate::prepare::next_height;
+use crate::release::AtOnce;
+use crate::rich::RichList;
+use crate::sink::{BlockSink, CallSink};
+use crate::source::{BlockSource, CallSource, Proposers, Refresher, Tools};
+
+/// Answers between the one who asks and the lane.
+const ANSWERS_ON_THE_WAY: usize = 16;
+
+/// A lane that the others can do without is tried again after this long.
+const RETRY_LANE: Duration = Duration::from_secs(30);
+
+/// How many heights may be derived at once. Traces have permits of their own, and fewer: however many wait to be derived,
+/// a block does not wait behind them.
+#[derive(Clone, Debug)]
+pub(crate) struct Cores {
+    blocks: Arc<Semaphore>,
+    calls: Arc<Semaphore>,
+}
+
+impl Cores {
+    pub(crate) fn of_this_machine() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Self {
+            blocks: Arc::new(Semaphore::new(cores)),
+            calls: Arc::new(Semaphore::new(cores.div_ceil(2))),
+        }
+    }
+}
+
+impl Ingest {
+    /// Runs the block lane until `halt` becomes true, with somebody beside it who asks what its blocks could not wait for;
+    /// if that fails, it makes `halt` true.
+    pub(crate) async fn run_blocks(&self, halt: &watch::Sender<bool>) -> Result<(), Error> {
+        let asker = Asker::new(Arc::clone(&self.node), self.config.vm, self.identity.prefix.clone());
+        let asker = Arc::new(asker);
+        let (answers, late) = mpsc::channel(ANSWERS_ON_THE_WAY);
+        let completer = Completer {
+            asker: Arc::clone(&asker),
+            store: Arc::clone(&self.store),
+            blocks: self.published.blocks.subscribe(),
+            answers,
+        };
+        let mut lane = std::pin::pin!(self.block_lane(asker, late, halt.subscribe())?.run());
+        let completing = async {
+            match completer.run().await {
+                Err(error) => error,
+                // It only ends with the lane.
+                Ok(()) => std::future::pending().await,
+            }
+        };
+        let error = tokio::select! {
+            outcome = &mut lane => return outcome,
+            error = completing => error,
+        };
+        halt.send_replace(true);
+        lane.await.and(Err(error))
+    }
+
+    fn block_lane(
+        &self,
+        asker: Arc<Asker>,
+        late: mpsc::Receiver<Late>,
+        stop: watch::Receiver<bool>,
+    ) -> Result<Lane<BlockSource, Links, BlockSink>, Error> {
+        let snapshot = self.store.snapshot()?;
+        let at: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
+        let mid_chain = self.identity.start_height > 1;
+        let next = next_height(&at, self.identity.start_height);
+        let ground = Ground {
+            vm: self.config.vm,
+            prefix: self.identity.prefix.clone(),
+            mid_chain,
+            codec: self.workshops.codec(),
+        };
+        let source = Arc::new(BlockSource {
+            tools: self.tools(&self.cores.blocks),
+            vm: self.config.vm,
+            chain_id: self.config.chain_id.clone(),
+            proposers: Proposers::new(self.identity.prefix.clone()),
+            refresher: Refresher::new(Arc::clone(&self.store)),
+            inquiry: Inquiry::new(asker, Arc::clone(&self.store), mid_chain, next),
+            handover: self.has_rich_list().then(|| Arc::clone(&self.handover)),
+        });
+        let tail = Tail::read(&*snapshot, &at)?;
+        Ok(Lane {
+            name: "blocks",
+            release: Links::new(Arc::clone(&source), tail),
+            source,
+            next,
+            sink: BlockSink::new(at, ground, &*snapshot)?,
+            store: Arc::clone(&self.store),
+            target: self.published.chain.subscribe(),
+            mark: self.published.blocks.clone(),
+            look_ahead: self.config.look_ahead,
+            late,
+            stop,
+        })
+    }
+
+    /// Runs the internal-transaction lane, again and again if it fails, until it is told to stop.
+    pub(crate) async fn run_calls(&self, mut halt: watch::Receiver<bool>) {
+        while self.has_calls() && !*halt.borrow() {
+            let outcome = match self.call_lane(halt.clone()) {
+                Ok(lane) => lane.run().await,
+                Err(error) => Err(error),
+            };
+            let Err(error) = outcome else { return };
+            let causes = causes(&error);
+            tracing::error!(lane = "internal_txs", error = %causes, retry_in = ?RETRY_LANE, "the lane has stopped");
+            // Either way the loop's condition is looked at again.
+            drop(tokio::time::timeout(RETRY_LANE, halt.wait_for(|halt| *halt)).await);
+        }
+    }
+
+    /// Runs the rich list's lane, again and again if it fails, until it is told to stop.
+    pub(crate) async fn run_rich_list(&self, mut halt: watch::Receiver<bool>) {
+        while self.has_rich_list() && !*halt.borrow() {
+            let lane = RichList {
+                node: Arc::clone(&self.node),
+                store: Arc::clone(&self.store),
+                prefix: self.identity.prefix.clone(),
+                start_height: self.identity.start_height,
+                handover: Arc::clone(&self.handover),
+                blocks: self.published.blocks.subscribe(),
+                mark: self.published.rich.clone(),
+                reconcile_every: self.config.reconcile_every,
+                stop: halt.clone(),
+            };
+            let Err(error) = lane.run().await else { return };
+            let causes = causes(&error);
+            tracing::error!(lane = "rich_list", error = %causes, retry_in = ?RETRY_LANE, "the lane has stopped");
+            // Either way the loop's condition is looked at again.
+            drop(tokio::time::timeout(RETRY_LANE, halt.wait_for(|halt| *halt)).await);
+        }
+    }
+
+    fn call_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<CallSource, AtOnce, CallSink>, Error> {
+        let at: CallLane = meta::read(&*self.store.snapshot()?)?.unwrap_or_default();
+        Ok(Lane {
+            name: "internal_txs",
+            source: Arc::new(CallSource {
+                tools: self.tools(&self.cores.calls),
+                store: Arc::clone(&self.store),
+            }),
+            release: AtOnce,
+            next: at.height.saturating_add(1).max(self.identity.start_height),
+            sink: CallSink::new(at),
+            store: Arc::clone(&self.store),
+            target: self.published.blocks.subscribe(),
+            mark: self.published.calls.clone(),
+            look_ahead: self.config.look_ahead,
+            late: mpsc::channel(1).1,
+            stop,
+        })
+    }
+
+    fn tools(&self, cores: &Arc<Semaphore>) -> Tools {
+        Tools {
+            node: Arc::clone(&self.node),
+            workshops: Arc::clone(&self.workshops),
+            cores: Arc::clone(cores),
+        }
+    }
+}

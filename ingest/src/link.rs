@@ -1,0 +1,233 @@
+//! Blocks against their neighbours, before they are committed: each names the hash of the one before and what its results
+//! come to (`indexing.md` §17).
+//!
+//! ```text
+//! fetched ──▶ held until the next one confirms it ──▶ committed
+//!             at the head: committed at once, and confirmed by the next one as soon as there is one
+//! ```
+//!
+//! What must hold: two blocks that do not fit are never both handed on; who of them is wrong is decided by asking another
+//! endpoint, and the one that told it is distrusted; a block that was committed and turns out wrong ends the lane with an
+//! error that says so, for whoever can take it back.
+
+use std::sync::Arc;
+
+use chain::proof::{self, Claims};
+use schema::meta::{self, BlockLane, Named as _, Unconfirmed};
+use store::Snapshot;
+
+use crate::Error;
+use crate::derive::Block;
+use crate::release::Release;
+use crate::source::{BlockSource, Patience};
+
+/// The block lane's release.
+pub(crate) struct Links {
+    source: Arc<BlockSource>,
+    /// Waits for its successor.
+    held: Option<Block>,
+    /// The last that was handed on; none at the beginning of an index.
+    tail: Option<Tail>,
+}
+
+/// What is kept of a block that was handed on.
+#[derive(Clone, Debug)]
+pub(crate) struct Tail {
+    pub(crate) height: u64,
+    pub(crate) hash: [u8; 32],
+    /// What its successor has to say of its results; unknown in a database that was made or rolled back without.
+    pub(crate) claims: Option<Claims>,
+}
+
+/// How two blocks do not fit.
+enum Misfit {
+    /// The later names another parent.
+    Parent(String),
+    /// The later says something else about the results of the earlier.
+    Results(String),
+}
+
+/// Who is wrong when two blocks do not fit.
+enum Wrong {
+    Earlier,
+    Later,
+    Unknown,
+}
+
+impl Tail {
+    /// The last committed block, if there is one.
+    pub(crate) fn read(snapshot: &dyn Snapshot, at: &BlockLane) -> Result<Option<Self>, Error> {
+        if at.height == 0 {
+            return Ok(None);
+        }
+        let unconfirmed = meta::read::<Unconfirmed>(snapshot)?.filter(|row| row.height == at.height);
+        let hash = at.hash.as_slice().try_into().map_err(|_| Error::Schema(schema::Error::Record {
+            table: "meta",
+            key: BlockLane::NAME.to_owned(),
+            reason: "its hash is not of 32 bytes".to_owned(),
+        }))?;
+        Ok(Some(Self { height: at.height, hash, claims: unconfirmed.and_then(|row| claims(&row)) }))
+    }
+
+    fn of(block: &Block) -> Self {
+        Self { height: block.height, hash: block.hash, claims: block.claims.clone() }
+    }
+
+    /// Whether `next` can follow.
+    fn check(&self, next: &View<'_>) -> Result<(), Misfit> {
+        if next.parent != Some(self.hash) {
+            return Err(Misfit::Parent(Self::other_parent(next, self)));
+        }
+        match &self.claims {
+            Some(claims) => proof::check_results(self.height, claims, next.about_previous)
+                .map_err(|error| Misfit::Results(error.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    fn other_parent(next: &View<'_>, before: &Self) -> String {
+        let parent = next.parent.map_or_else(|| "none".to_owned(), |hash| chain::hash::to_hex(&hash));
+        let (height, hash) = (next.height, chain::hash::to_hex(&before.hash));
+        format!("block {height} names {parent} as its parent, the block before it is {hash}")
+    }
+}
+
+/// What a block says about the one before.
+struct View<'a> {
+    height: u64,
+    parent: Option<[u8; 32]>,
+    about_previous: &'a Claims,
+}
+
+impl<'a> View<'a> {
+    fn of(block: &'a Block) -> Self {
+        Self { height: block.height, parent: block.parent, about_previous: &block.about_previous }
+    }
+}
+
+impl Links {
+    /// Goes on after `tail`, the last committed block.
+    pub(crate) fn new(source: Arc<BlockSource>, tail: Option<Tail>) -> Self {
+        Self { source, held: None, tail }
+    }
+
+    /// Makes `held` and `next` fit, by asking again whichever is wrong.
+    async fn settle(&self, mut held: Block, mut next: Block) -> Result<(Block, Block), Error> {
+        let mut patience = Patience::new(next.height);
+        loop {
+            let Err(misfit) = Tail::of(&held).check(&View::of(&next)) else { return Ok((held, next)) };
+            let reason = misfit.reason();
+            match self.who_is_wrong(&Tail::of(&held), &next).await {
+                Wrong::Later => {
+                    self.source.distrust_block(&next, reason);
+                    next = self.source.whole(next.height).await?;
+                }
+                Wrong::Earlier => {
+                    match &misfit {
+                        Misfit::Parent(_) => self.source.distrust_block(&held, reason),
+                        Misfit::Results(_) => self.source.distrust_results(&held, reason),
+                    }
+                    held = self.follow(self.source.whole(held.height).await?).await?;
+                }
+                Wrong::Unknown => {
+                    patience.wait(&reason).await;
+                    held = self.follow(self.source.whole(held.height).await?).await?;
+                    next = self.source.whole(next.height).await?;
+                }
+            }
+        }
+    }
+
+    /// Makes `next` fit behind what was handed on; an error if it is that which is wrong.
+    async fn follow(&self, mut next: Block) -> Result<Block, Error> {
+        let Some(tail) = &self.tail else { return Ok(next) };
+        let mut patience = Patience::new(next.height);
+        let mut asked_again = false;
+        loop {
+            let Err(misfit) = tail.check(&View::of(&next)) else { return Ok(next) };
+            let reason = misfit.reason();
+            match (self.who_is_wrong(tail, &next).await, misfit) {
+                (Wrong::Later, _) => {
+                    self.source.distrust_block(&next, reason);
+                    next = self.source.whole(next.height).await?;
+                }
+                (Wrong::Earlier, Misfit::Results(_)) => return Err(Error::untrue(tail.height, reason)),
+                (Wrong::Unknown, Misfit::Results(_)) => {
+                    // With one endpoint, its own second answer is all there is.
+                    let again = self.source.block(tail.height).await?;
+                    if Tail::of(&again).check(&View::of(&next)).is_ok() {
+                        return Err(Error::untrue(tail.height, reason));
+                    }
+                    patience.wait(&reason).await;
+                    next = self.source.whole(next.height).await?;
+                }
+                (Wrong::Earlier, Misfit::Parent(_)) => return Err(Error::fork(tail, &next)),
+                (Wrong::Unknown, Misfit::Parent(_)) if asked_again => return Err(Error::fork(tail, &next)),
+                (Wrong::Unknown, Misfit::Parent(_)) => {
+                    asked_again = true;
+                    next = self.source.whole(next.height).await?;
+                }
+            }
+        }
+    }
+
+    /// Asks an endpoint that did not tell `next` for it.
+    async fn who_is_wrong(&self, before: &Tail, next: &Block) -> Wrong {
+        let Some(other) = self.source.another_opinion(next).await else { return Wrong::Unknown };
+        let Ok(other) = chain::comet::parse_block(&other.bytes) else { return Wrong::Unknown };
+        if other.header.height != next.height || proof::check_header(&other).is_err() {
+            return Wrong::Unknown;
+        }
+        let about_previous = Claims::of_header(&other.header);
+        let view = View {
+            height: next.height,
+            parent: other.header.last_block_hash,
+            about_previous: &about_previous,
+        };
+        if before.check(&view).is_ok() {
+            Wrong::Later
+        } else if other.hash == next.hash {
+            Wrong::Earlier
+        } else {
+            Wrong::Unknown
+        }
+    }
+}
+
+impl Release<Block> for Links {
+    async fn pass(&mut self, next: Block, is_last: bool) -> Result<Vec<Block>, Error> {
+        let (mut released, next) = match self.held.take() {
+            Some(held) => {
+                let (held, next) = self.settle(held, next).await?;
+                self.tail = Some(Tail::of(&held));
+                (vec![held], next)
+            }
+            None => (Vec::new(), self.follow(next).await?),
+        };
+        if is_last {
+            self.tail = Some(Tail::of(&next));
+            released.push(next);
+        } else {
+            self.held = Some(next);
+        }
+        Ok(released)
+    }
+
+    fn holds(&self) -> bool {
+        self.held.is_some()
+    }
+
+    fn let_go(&mut self) -> Option<Block> {
+        let held = self.held.take()?;
+        self.tail = Some(Tail::of(&held));
+        Some(held)
+    }
+}
+
+impl Misfit {
+    fn reason(&self) -> String {
+        match self {
+            Self::Parent(reason) | Self::Results(reason) => reason.clone(),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! How far the ingest has come, for those who watch.
+
+use schema::meta::{self, BlockLane, CallLane, RichLane};
+use store::Snapshot;
+use tokio::sync::watch;
+
+use crate::Error;
+
+/// How far a lane has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The last indexed height; 0 before the first.
+    pub height: u64,
+    /// Records so far: Cosmos transactions, or call frames.
+    pub records: u64,
+}
+
+/// How far the lanes have come, for those who watch.
+#[derive(Clone, Debug)]
+pub struct Marks {
+    /// The chain's height as the node tells it; `records` is not used.
+    pub chain: watch::Receiver<Mark>,
+    /// The block lane.
+    pub blocks: watch::Receiver<Mark>,
+    /// The internal-transaction lane; stays at 0 on a chain without it.
+    pub calls: watch::Receiver<Mark>,
+    /// The rich list; stays at 0 on a chain without it. `records` is not used.
+    pub rich: watch::Receiver<Mark>,
+    /// Whether there is a lane of internal transactions.
+    pub has_calls: bool,
+    /// Whether there is a rich list.
+    pub has_rich_list: bool,
+}
+
+impl Marks {
+    /// The height that every lane has.
+    pub fn done(&self) -> u64 {
+        let calls = self.has_calls.then(|| self.calls.borrow().height);
+        let rich = self.has_rich_list.then(|| self.rich.borrow().height);
+        let others = calls.into_iter().chain(rich);
+        others.fold(self.blocks.borrow().height, u64::min)
+    }
+
+    /// Waits until a lane has moved; never ends once the ingest is gone.
+    pub async fn moved(&mut self) {
+        let moved = tokio::select! {
+            moved = self.blocks.changed() => moved,
+            moved = self.calls.changed() => moved,
+            moved = self.rich.changed() => moved,
+        };
+        if moved.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Where the lanes publish how far they have come.
+#[derive(Debug, Default)]
+pub(crate) struct Published {
+    pub(crate) chain: watch::Sender<Mark>,
+    pub(crate) blocks: watch::Sender<Mark>,
+    pub(crate) calls: watch::Sender<Mark>,
+    pub(crate) rich: watch::Sender<Mark>,
+}
+
+impl Published {
+    /// Publishes what the database says.
+    pub(crate) fn read(&self, snapshot: &dyn Snapshot) -> Result<(), Error> {
+        let blocks: BlockLane = meta::read(snapshot)?.unwrap_or_default();
+        let calls: CallLane = meta::read(snapshot)?.unwrap_or_default();
+        let rich: RichLane = meta::read(snapshot)?.unwrap_or_default();
+        self.blocks.send_replace(Mark { height: blocks.height, records: blocks.txs });
+        self.calls.send_replace(Mark { height: calls.height, records: calls.calls });
+        self.rich.send_replace(Mark { height: rich.height, records: 0 });
+        Ok(())
+    }
+}

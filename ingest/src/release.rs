@@ -1,0 +1,33 @@
+//! When a height that was fetched may be committed.
+
+use crate::Error;
+
+/// Decides it, for the heights of one lane in their order.
+pub(crate) trait Release<I>: Send {
+    /// Takes the next height and gives those that may be committed now, in order. `is_last` says that no later one is
+    /// known of: nothing can be waited for. An error ends the lane.
+    fn pass(&mut self, item: I, is_last: bool) -> impl Future<Output = Result<Vec<I>, Error>> + Send;
+
+    /// Whether a height waits for the next one.
+    fn holds(&self) -> bool;
+
+    /// Gives the height that waits: the next one does not come.
+    fn let_go(&mut self) -> Option<I>;
+}
+
+/// Every height at once.
+pub(crate) struct AtOnce;
+
+impl<I: Send> Release<I> for AtOnce {
+    async fn pass(&mut self, item: I, _: bool) -> Result<Vec<I>, Error> {
+        Ok(vec![item])
+    }
+
+    fn holds(&self) -> bool {
+        false
+    }
+
+    fn let_go(&mut self) -> Option<I> {
+        None
+    }
+}
