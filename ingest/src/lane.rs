@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
+use schema::undo;
 use store::{Counts, Durability, Store, Txn};
 use tokio::sync::{mpsc, watch};
 
@@ -36,6 +37,9 @@ pub(crate) trait Source: Send + Sync + 'static {
 
 /// Where a lane's heights go to. Lives on the lane's own thread.
 pub(crate) trait Sink<I>: Send + 'static {
+    /// Which lane it is.
+    const LANE: undo::Lane;
+
     /// What arrives after the height that it belongs to.
     type Late: Send + 'static;
 
@@ -193,12 +197,15 @@ fn write<I, K: Sink<I>>(
             Work::Late(late) => sink.late(late, txn),
         };
         apply(&first, &mut sink, &mut txn)?;
-        while txn.bytes() < MAX_BATCH_BYTES
+        // Near the head each height is a commit of its own, which can be taken back.
+        let reversible = sink.mark().height.saturating_add(undo::HEIGHTS) > target.borrow().height;
+        while !reversible
+            && txn.bytes() < MAX_BATCH_BYTES
             && let Ok(next) = ready.try_recv()
         {
             apply(&next, &mut sink, &mut txn)?;
         }
-        let (batch, pending) = txn.finish();
+        let (batch, pending) = if reversible { undo::seal(txn, K::LANE)? } else { txn.finish() };
         drop(snapshot);
         let done = sink.mark();
         let at_head = done.height >= target.borrow().height;

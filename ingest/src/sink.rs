@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use schema::meta::{self, BlockLane, CallLane};
+use schema::undo;
 use store::{Snapshot, Txn};
 
 use crate::Error;
@@ -38,6 +39,8 @@ impl BlockSink {
 }
 
 impl Sink<Block> for BlockSink {
+    const LANE: undo::Lane = undo::Lane::Blocks;
+
     type Late = Late;
 
     fn apply(&mut self, block: &Block, txn: &mut Txn<'_>) -> Result<(), Error> {
@@ -78,6 +81,8 @@ impl CallSink {
 }
 
 impl Sink<BlockFrames> for CallSink {
+    const LANE: undo::Lane = undo::Lane::InternalTxs;
+
     type Late = Infallible;
 
     fn apply(&mut self, frames: &BlockFrames, txn: &mut Txn<'_>) -> Result<(), Error> {
