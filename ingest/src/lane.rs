@@ -44,11 +44,11 @@ pub(crate) trait Source: Send + Sync + 'static {
 
 /// Where a lane's heights go to. Lives on the lane's own thread.
 pub(crate) trait Sink<I>: Send + 'static {
+    /// Which lane it is.
+    const LANE: undo::Lane;
+
     /// What arrives after the height that it belongs to.
     type Late: Send + 'static;
-
-    /// Whose records of undoing its commits leave.
-    const LANE: undo::Lane;
 
     /// Writes the rows of the next height, and the lane's own row.
     fn apply(&mut self, item: &I, txn: &mut Txn<'_>) -> Result<(), Error>;
@@ -224,21 +224,16 @@ fn write<I, K: Sink<I>>(
             }
             Work::Late(late) => sink.late(late, txn),
         };
-        let near_head =
-            |sink: &K| target.borrow().height.saturating_sub(sink.mark().height) <= undo::HEIGHTS;
         apply(&first, &mut sink, &mut txn)?;
-        // What may have to be taken back is committed one by one.
-        while !near_head(&sink)
+        // Near the head each height is a commit of its own, which can be taken back.
+        let reversible = sink.mark().height.saturating_add(undo::HEIGHTS) > target.borrow().height;
+        while !reversible
             && txn.bytes() < MAX_BATCH_BYTES
             && let Ok(next) = ready.try_recv()
         {
             apply(&next, &mut sink, &mut txn)?;
         }
-        let (batch, pending) = if near_head(&sink) && heights <= 1 {
-            undo::seal(txn, K::LANE, sink.mark().height)?
-        } else {
-            txn.finish()
-        };
+        let (batch, pending) = if reversible { undo::seal(txn, K::LANE)? } else { txn.finish() };
         drop(snapshot);
         let done = sink.mark();
         let at_head = done.height >= target.borrow().height;

@@ -40,9 +40,9 @@ impl BlockSink {
 }
 
 impl Sink<Block> for BlockSink {
-    type Late = Late;
-
     const LANE: undo::Lane = undo::Lane::Blocks;
+
+    type Late = Late;
 
     fn apply(&mut self, block: &Block, txn: &mut Txn<'_>) -> Result<(), Error> {
         self.check_parent(block)?;
@@ -82,9 +82,9 @@ impl CallSink {
 }
 
 impl Sink<BlockFrames> for CallSink {
-    type Late = Infallible;
+    const LANE: undo::Lane = undo::Lane::InternalTxs;
 
-    const LANE: undo::Lane = undo::Lane::Calls;
+    type Late = Infallible;
 
     fn apply(&mut self, frames: &BlockFrames, txn: &mut Txn<'_>) -> Result<(), Error> {
         for index in &mut self.indexes {

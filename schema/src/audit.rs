@@ -11,6 +11,7 @@
 //! | `calls` | call frames with their rows by height and hash |
 //! | `nfts` | the tables of NFTs with their log |
 //! | `rich` | holders and denoms with balances |
+//! | `undo` | records of commits with their lanes |
 //! | [`twin`] | two tables, row by row |
 //! | [`report`] | what was found, and how it is healed |
 //!
@@ -31,6 +32,7 @@ mod rows;
 mod sets;
 pub mod twin;
 mod twins;
+mod undo;
 
 use store::{Snapshot, Store, TableSpec};
 
@@ -94,7 +96,8 @@ pub fn audit(ground: &Ground<'_>, scratch: &dyn Store, report: &mut Report) -> R
     sets::check(ground, report)?;
     calls::check(ground, report)?;
     nfts::check(ground, scratch, report)?;
-    rich::check(ground, report)
+    rich::check(ground, report)?;
+    undo::check(ground, report)
 }
 
 /// A key as a reader knows it: a number where it is one, else hexadecimal.

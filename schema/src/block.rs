@@ -1,6 +1,8 @@
 //! Blocks by height.
 
-use store::{Access, Message, Table, TableSpec};
+use store::{Access, Message, Snapshot, Table, TableSpec};
+
+use crate::Error;
 
 /// A block.
 ///
@@ -38,4 +40,23 @@ pub struct Block {
     /// The record as it is served, JSON.
     #[prost(bytes = "vec", tag = "6")]
     pub json: Vec<u8>,
+}
+
+/// The hash of the block at `height`; `None` if it is not indexed.
+pub fn hash_at(snapshot: &dyn Snapshot, height: u64) -> Result<Option<[u8; 32]>, Error> {
+    /// What is read of the record; the rest is passed over.
+    #[derive(serde::Deserialize)]
+    struct Hashed<'a> {
+        hash: &'a str,
+    }
+    let Some(Message(block)) = store::table::read::<Blocks>(snapshot, &height)? else { return Ok(None) };
+    let hash = serde_json::from_slice::<Hashed<'_>>(&block.json).map_err(|error| error.to_string()).and_then(
+        |block| {
+            let mut hash = [0; 32];
+            hex::decode_to_slice(block.hash, &mut hash).map_err(|error| format!("its hash: {error}"))?;
+            Ok(hash)
+        },
+    );
+    let damaged = |reason| Error::Record { table: Blocks::SPEC.name, key: height.to_string(), reason };
+    hash.map(Some).map_err(damaged)
 }

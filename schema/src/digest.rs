@@ -1,20 +1,26 @@
 //! One hash over all logical rows of a database.
 //!
 //! Two databases have the same digest exactly if they hold the same records and the same orders of them, whatever
-//! engine they are on, however they were compressed, and however often the ingest was killed on the way.
+//! engine they are on, however they were compressed, and however often the ingest was killed or taken back on the way.
 
 use sha2::{Digest as _, Sha256};
-use store::{Bounds, Snapshot, Table, TableSpec};
+use store::{Bounds, Key as _, Snapshot, Table, TableSpec};
 
+use crate::meta::{self, Meta, Rewinds};
 use crate::payload::Codec;
-use crate::{Error, TABLES, descriptors, evm_tx, internal_tx, nft, payload, tx};
+use crate::{Error, TABLES, descriptors, evm_tx, internal_tx, nft, payload, rich, tx, undo};
 
 /// Tables whose values are compressed records: what they hold counts, not how it is packed.
 const COMPRESSED: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
 
-/// Tables that say how records were made, or in which order, not what they are.
-const LEFT_OUT: [&TableSpec; 3] =
-    [payload::Dictionary::SPEC, descriptors::Descriptors::SPEC, nft::NameChanges::SPEC];
+/// Tables that say how records were made, in which order, or how they are taken back, not what they are.
+pub const LEFT_OUT: [&TableSpec; 5] = [
+    payload::Dictionary::SPEC,
+    descriptors::Descriptors::SPEC,
+    nft::NameChanges::SPEC,
+    undo::UndoRecords::SPEC,
+    rich::RichUndo::SPEC,
+];
 
 /// The digest of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,10 +56,14 @@ pub fn total(tables: &[TableDigest]) -> [u8; 32] {
 
 fn table(snapshot: &dyn Snapshot, spec: &'static TableSpec, codec: &Codec) -> Result<TableDigest, Error> {
     let compressed = COMPRESSED.iter().any(|table| table.name == spec.name);
+    let rewinds = meta::key::<Rewinds>().to_bytes();
     let mut hash = Sha256::new();
     let mut rows = 0;
     let mut record = Vec::new();
     store::for_each_row(snapshot, spec, Bounds::all(), |key, value| -> Result<(), Error> {
+        if spec.tag == Meta::SPEC.tag && key == rewinds {
+            return Ok(());
+        }
         update(&mut hash, key);
         if compressed {
             record.clear();

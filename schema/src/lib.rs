@@ -15,8 +15,10 @@
 //! | [`rich`] | balances of ERC-20s, and their holders by amount |
 //! | [`payload`] | how a stored JSON record is compressed |
 //! | [`descriptors`] | the chain's protobuf descriptors |
+//! | [`undo`] | what rows were before the last commits |
 //!
-//! Beside the tables: [`digest`] tells databases apart, [`rollback`] takes blocks back, [`audit`] looks for damage.
+//! Beside the tables: [`digest`] tells databases apart, [`rewind`] takes back the last blocks and [`rollback`] any,
+//! [`audit`] looks for damage.
 //!
 //! Sequences (`seq`) count records of one kind from 1 in chain order, so they are a function of the chain's content
 //! and the start height alone: two databases built apart give the same cursors.
@@ -33,9 +35,11 @@ pub mod msg_set;
 pub mod nft;
 pub mod open;
 pub mod payload;
+pub mod rewind;
 pub mod rich;
 pub mod rollback;
 pub mod tx;
+pub mod undo;
 
 use store::{Table, TableSpec};
 
@@ -83,7 +87,7 @@ macro_rules! tables {
 
 tables! {
     tables:
-        meta::Meta, payload::Dictionary, descriptors::Descriptors,
+        meta::Meta, payload::Dictionary, descriptors::Descriptors, undo::UndoRecords,
         block::Blocks,
         tx::Txs, tx::TxByHash,
         msg_set::MsgSets, msg_set::MsgSetByNames, msg_set::MsgSetByType,

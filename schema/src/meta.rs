@@ -125,6 +125,29 @@ impl Named for PendingRollback {
     const NAME: &'static str = "rollback";
 }
 
+/// How often something was taken back. It grows in every commit of a rewind and in the last of a rollback: who keeps what
+/// he read keeps this with it, and reads all again when it is another. Not part of the digest.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Rewinds {
+    /// Grows.
+    #[prost(uint64, tag = "1")]
+    pub count: u64,
+    /// The height that it was to be taken back to the last time.
+    #[prost(uint64, tag = "2")]
+    pub last_to: u64,
+}
+
+impl Named for Rewinds {
+    const NAME: &'static str = "rewinds";
+}
+
+/// Says that something is taken back to `to`.
+pub(crate) fn count_rewind(txn: &mut Txn<'_>, to: u64) -> Result<(), crate::Error> {
+    let before = read::<Rewinds>(txn)?.unwrap_or_default();
+    put(txn, &Rewinds { count: before.count.saturating_add(1), last_to: to });
+    Ok(())
+}
+
 /// The key of a named row.
 pub fn key<M: Named>() -> Text {
     Text(M::NAME.to_owned())

@@ -22,7 +22,8 @@ use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback};
 use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets, joined};
 use crate::nft::{NftLog, Questions, Refused, Waiting, question_height};
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use crate::{Error, nft, open, rich};
+use crate::undo::UndoRecords;
+use crate::{Error, block, nft, open, rich};
 
 /// Bytes of deletions in one commit.
 const BATCH_BYTES: usize = 8 << 20;
@@ -53,16 +54,23 @@ impl From<store::Error> for Impossible {
 
 /// Takes back every block above `to`.
 pub fn rollback(store: &dyn Store, to: u64) -> Result<(), Impossible> {
+    last_height(store, to)?;
+    commit(store, |txn| {
+        meta::put(txn, &PendingRollback { to, damaged: false });
+        // Who reads meanwhile does not look for what goes.
+        put_lanes(txn, to)
+    })?;
+    Ok(finish_pending(store)?)
+}
+
+/// The last indexed height, if the database can be taken back to `to`.
+pub(crate) fn last_height(store: &dyn Store, to: u64) -> Result<u64, Impossible> {
     let Identity { start_height: first, .. } = open::existing(store)?;
     let last = meta::read::<BlockLane>(&*store.snapshot()?)?.map_or(0, |lane| lane.height);
     if to < first || to > last {
         return Err(Impossible::OutOfRange { to, first, last });
     }
-    commit(store, |txn| {
-        meta::put(txn, &PendingRollback { to, damaged: false });
-        Ok(())
-    })?;
-    Ok(finish_pending(store)?)
+    Ok(last)
 }
 
 /// Takes back `from` and every block above, also where lists have gaps, lengths are wrong or rows do not decode: every row
@@ -130,15 +138,24 @@ fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     rich::go_back(store, to)?;
     forget_sets(store, blocks.txs)?;
     delete::<Blocks>(store, |&height| height > to)?;
+    delete::<UndoRecords>(store, |&(_, height, _)| height > to)?;
 
     commit(store, |txn| {
-        meta::put(txn, &blocks);
-        if meta::read::<CallLane>(&*store.snapshot()?)?.is_some() {
-            meta::put(txn, &calls);
-        }
+        put_lanes(txn, to)?;
+        meta::count_rewind(txn, to)?;
         txn.delete::<Meta>(&meta::key::<PendingRollback>());
         Ok(())
     })
+}
+
+/// Sets the lanes of blocks and of internal transactions to where they were when `to` was the last height.
+fn put_lanes(txn: &mut Txn<'_>, to: u64) -> Result<(), Error> {
+    let (blocks, calls) = (block_lane_at(txn, to)?, call_lane_at(txn, to)?);
+    meta::put(txn, &blocks);
+    if meta::read::<CallLane>(txn)?.is_some() {
+        meta::put(txn, &calls);
+    }
+    Ok(())
 }
 
 /// The block lane's row as it was when `to` was its last height.
@@ -150,15 +167,13 @@ fn block_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<BlockLane, Error> {
     };
     let Message(block) =
         store::table::read::<Blocks>(snapshot, &to)?.ok_or_else(|| damaged("the block is missing"))?;
-    let json: serde_json::Value =
-        serde_json::from_slice(&block.json).map_err(|error| damaged(&error.to_string()))?;
-    let hash = json["hash"].as_str().and_then(|hash| hex::decode(hash).ok());
+    let hash = block::hash_at(snapshot, to)?.ok_or_else(|| damaged("it has no hash"))?;
     Ok(BlockLane {
         height: to,
         txs: block.first_tx + block.txs - 1,
         evm_txs: block.first_evm_tx + block.evm_txs - 1,
         time: block.time,
-        hash: hash.ok_or_else(|| damaged("it has no hash"))?,
+        hash: hash.to_vec(),
     })
 }
 

@@ -14,7 +14,9 @@ use schema::descriptors::{DescriptorSet, Descriptors};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
 use schema::keys::{Owner, Role, hash_prefix};
-use schema::meta::{self, BlockLane, CallLane, Identity, PendingNftRebuild, PendingRollback, RichLane};
+use schema::meta::{
+    self, BlockLane, CallLane, Identity, PendingNftRebuild, PendingRollback, Rewinds, RichLane,
+};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
 use schema::nft::fold::{self, At};
 use schema::nft::{
@@ -24,9 +26,11 @@ use schema::nft::{
 use schema::payload::{Dictionary, DictionaryRow, Frames, Payload};
 use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, Newborns};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use schema::undo::{self, Record, RecordKey, UndoRecords};
 use schema::{TABLES, Visitor};
 use store::{
-    Bounds, Counts, Durability, Key, List, MemStore, Message, Order, Row, Store, Table, Txn, Value, key::Text,
+    Bounds, Counts, Durability, Key, List, MemStore, Message, Order, Row, Store, Table, Txn, Value,
+    key::{All, Text},
 };
 
 const GOLDEN: &str = "tests/format.golden";
@@ -61,6 +65,8 @@ fn example() -> MemStore {
     evm(&mut txn);
     nfts(&mut txn);
     rich_list(&mut txn);
+    let (key, record) = undo_record();
+    txn.put::<UndoRecords>(&key, &Message(record));
     let (batch, _) = txn.finish();
     store.commit(batch, Durability::Buffered).unwrap();
     drop(snapshot);
@@ -82,6 +88,7 @@ fn about_the_database(txn: &mut Txn<'_>) {
     meta::put(txn, &BlockLane { height: 300, txs: 7, evm_txs: 5, time, hash: (0..32).collect() });
     meta::put(txn, &CallLane { height: 299, calls: 12 });
     meta::put(txn, &PendingRollback { to: 250, damaged: false });
+    meta::put(txn, &Rewinds { count: 3, last_to: 299 });
     txn.put::<Dictionary>(&258, &Message(DictionaryRow { kind: 1, bytes: vec![0xaa, 0xbb] }));
     txn.put::<Descriptors>(
         &[0xd5; 32],
@@ -176,6 +183,24 @@ fn rich_list(txn: &mut Txn<'_>) {
     txn.put::<Newborns>(&account, &());
     txn.put::<Denoms>(&Text("l2/Ab".to_owned()), &token.to_vec());
     txn.put::<DenomsFolded>(&(Text("l2/ab".to_owned()), Text("l2/Ab".to_owned())), &());
+}
+
+/// Of a commit that changed a row, added one, and made a list longer.
+fn undo_record() -> (RecordKey, Record) {
+    let (store, mut counts) = (MemStore::new(), Counts::new(1));
+    for height in [300, 301] {
+        let snapshot = store.snapshot().unwrap();
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        meta::put(&mut txn, &BlockLane { height, ..BlockLane::default() });
+        txn.append::<Txs>(&height, &plain(b"{}"));
+        txn.push::<SetTxs>(&300, height).unwrap();
+        let (batch, _) = undo::seal(txn, undo::Lane::Blocks).unwrap();
+        store.commit(batch, Durability::Buffered).unwrap();
+    }
+    let rows = store::table::rows::<UndoRecords>(&*store.snapshot().unwrap(), &All, Order::Desc, 1).unwrap();
+    let (key, Message(record)) = rows.into_iter().next().unwrap();
+    assert_eq!(record.size, 0, "compressed it would be other bytes with another version of zstd");
+    (key, record)
 }
 
 fn dump() -> String {

@@ -59,6 +59,13 @@ impl Batch {
         writes.value(last)
     }
 
+    /// The writes so far, table by table, in the order they were made: key, and new value; `None` deletes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static TableSpec, &[u8], Option<&[u8]>)> {
+        self.tables.iter().flat_map(|table| {
+            table.writes.iter().map(|write| (table.spec, table.key(write), table.value(write)))
+        })
+    }
+
     /// Bytes of all keys and values so far: what decides when a batch is large enough.
     pub fn bytes(&self) -> usize {
         self.bytes

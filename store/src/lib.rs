@@ -91,5 +91,5 @@ pub use mem::MemStore;
 pub use ranked::{RANK, Ranked};
 pub use rocks::{RocksOptions, RocksStore};
 pub use table::Table;
-pub use txn::{Counts, Pending, Txn};
+pub use txn::{Before, Counts, Pending, Txn};
 pub use value::{Message, Value};

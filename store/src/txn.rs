@@ -5,8 +5,9 @@
 //! commit failed) leaves nothing behind that a later one could read.
 //!
 //! A [`Txn`] is used like this: `new`, reads and writes, `finish`, then commit the batch, then
-//! [`Counts::absorb`].
+//! [`Counts::absorb`]. One that is finished by [`Txn::finish_reversible`] can be taken back ([`Before`]).
 
+mod before;
 mod overlay;
 
 use std::{
@@ -18,7 +19,8 @@ use std::{
 use lru::LruCache;
 use rustc_hash::FxSeededState;
 
-use self::overlay::Overlay;
+pub use self::before::Before;
+use self::{before::Noting, overlay::Overlay};
 use crate::{
     batch::{Batch, head},
     engine::{Bounds, Order, Row, Snapshot, TableSpec},
@@ -232,14 +234,46 @@ impl<'a> Txn<'a> {
         self.bytes + self.batch.bytes()
     }
 
+    /// The store without the writes made here.
+    pub fn base(&self) -> &'a dyn Snapshot {
+        self.snapshot
+    }
+
     /// The writes, and the lengths that hold once they are committed.
     pub fn finish(mut self) -> (Batch, Pending) {
-        self.written.drain_into(&mut self.batch);
-        let mut tails: Vec<_> = self.tails.into_iter().map(|(key, tail)| (head(&key), key, tail)).collect();
-        // By list and owner: the rows below come out sorted, which the batch's own sort is quick with.
+        let tails = self.sorted_tails();
+        self.close(tails)
+    }
+
+    /// Like [`Txn::finish`], with what was before. Rows of [`Txn::append`] must have been absent.
+    pub fn finish_reversible(mut self) -> Result<(Batch, Pending, Before), Error> {
+        let mut before = Noting::new();
+        for (spec, key, value) in self.batch.iter() {
+            if self.written.get(spec, key).is_none() {
+                before.row(spec, key, None, value);
+            }
+        }
+        self.written.note(self.snapshot, &mut before)?;
+        let tails = self.sorted_tails();
+        for (count_key, tail) in &tails {
+            before.list(count_key, tail);
+        }
+        let (batch, pending) = self.close(tails);
+        Ok((batch, pending, before.done()))
+    }
+
+    /// By list and owner: the rows made of them come out sorted, which the batch's own sort is quick with.
+    fn sorted_tails(&mut self) -> Vec<(Box<[u8]>, Tail)> {
+        let tails = std::mem::replace(&mut self.tails, HashMap::with_hasher(FxSeededState::with_seed(0)));
+        let mut tails: Vec<_> = tails.into_iter().map(|(key, tail)| (head(&key), key, tail)).collect();
         tails.sort_unstable_by(|(a, a_key, _), (b, b_key, _)| a.cmp(b).then_with(|| a_key.cmp(b_key)));
+        tails.into_iter().map(|(_, key, tail)| (key, tail)).collect()
+    }
+
+    fn close(mut self, tails: Vec<(Box<[u8]>, Tail)>) -> (Batch, Pending) {
+        self.written.drain_into(&mut self.batch);
         let mut lengths = Vec::with_capacity(tails.len());
-        for (_, count_key, tail) in tails {
+        for (count_key, tail) in tails {
             let len = tail.write(&count_key, &mut self.batch);
             // Until the commit is known to have succeeded, neither length can be relied on.
             if let Some(cached) = self.counts.lengths.peek_mut(&count_key) {
@@ -296,10 +330,14 @@ impl Tail {
         Ok(ordinal)
     }
 
+    /// Number of entries pushed.
+    fn added(&self) -> u64 {
+        u64::try_from(self.others.len()).unwrap_or(u64::MAX).saturating_add(1)
+    }
+
     /// Length of the list, pushes included; an error if there is no room for one more.
     fn len(&self, count_key: &[u8]) -> Result<u64, Error> {
-        let pushed = u64::try_from(self.others.len()).unwrap_or(u64::MAX).saturating_add(1);
-        let len = self.base.checked_add(pushed).filter(|&len| len < u64::MAX);
+        let len = self.base.checked_add(self.added()).filter(|&len| len < u64::MAX);
         len.ok_or_else(|| corrupt(COUNT, count_key, "the length is out of range"))
     }
 

@@ -7,16 +7,12 @@ use schema::audit::report::{Write, bytes};
 use schema::audit::{Ground, Plan, Remedy, Report, twin};
 use schema::meta::{self, Meta, Named, RichLane};
 use schema::payload::Codec;
-use schema::{TABLES, descriptors, evm_tx, internal_tx, nft, payload, rich, rollback, tx};
+use schema::{TABLES, digest, evm_tx, internal_tx, rich, rollback, tx};
 use store::{Key as _, List as _, RANK, Snapshot, Store, Table as _, TableSpec};
 use tokio::sync::watch;
 
 use super::reindex::{config, run_to};
 use crate::{Error, Ingest};
-
-/// Tables that say how records were made, or in which order, not what they are.
-const LEFT_OUT: [&TableSpec; 4] =
-    [payload::Dictionary::SPEC, descriptors::Descriptors::SPEC, nft::NameChanges::SPEC, Meta::SPEC];
 
 /// Tables whose values are compressed records.
 const RECORDS: [&TableSpec; 3] = [tx::Txs::SPEC, evm_tx::EvmTxs::SPEC, internal_tx::Calls::SPEC];
@@ -28,14 +24,13 @@ const OF_CALLS: [&TableSpec; 4] = [
     internal_tx::AccountCalls::SPEC,
 ];
 
-const OF_RICH_LIST: [&TableSpec; 7] = [
+const OF_RICH_LIST: [&TableSpec; 6] = [
     rich::Erc20s::SPEC,
     rich::Newborns::SPEC,
     rich::Balances::SPEC,
     rich::Holders::SPEC,
     rich::Denoms::SPEC,
     rich::DenomsFolded::SPEC,
-    rich::RichUndo::SPEC,
 ];
 
 /// Indexes the chain into `scratch`, up to where the database is, and compares every row. What it finds takes the place of
@@ -50,7 +45,8 @@ pub(super) async fn compare(
     if height == 0 {
         return Ok(());
     }
-    let (earlier, mut left_out) = (report.plan.clone(), LEFT_OUT.to_vec());
+    let (earlier, mut left_out) = (report.plan.clone(), digest::LEFT_OUT.to_vec());
+    left_out.push(Meta::SPEC);
     let ingest =
         Ingest::prepare(config(ground.snapshot, &ground.identity)?, Arc::clone(node), Arc::clone(&scratch));
     let ingest = ingest.await?;

@@ -10,6 +10,7 @@ use crate::nft::rebuild::FOLDED;
 use crate::nft::{NameChanges, NftLog};
 use crate::payload::Dictionary;
 use crate::rich::{Balances, Denoms, DenomsFolded, Erc20s, Holders, Newborns, RichUndo};
+use crate::undo::UndoRecords;
 use crate::{block, internal_tx, msg_set, tx};
 
 pub(super) fn check(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
@@ -81,6 +82,7 @@ fn remedy(ground: &Ground<'_>, spec: &'static TableSpec, key: &[u8]) -> Remedy {
         Holders::SPEC,
         DenomsFolded::SPEC,
         NameChanges::SPEC,
+        UndoRecords::SPEC,
     ]) {
         return Remedy::Row(None);
     }

@@ -131,7 +131,7 @@ fn changed(txn: &mut Txn<'_>, address: Owner) -> Result<(), Error> {
 }
 
 /// Notes that all names are to be read again.
-pub(super) fn everything_changed(txn: &mut Txn<'_>) -> Result<(), Error> {
+pub(crate) fn everything_changed(txn: &mut Txn<'_>) -> Result<(), Error> {
     note_change(txn, Vec::new())
 }
 

@@ -18,6 +18,7 @@ use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets};
 use crate::nft::rebuild;
 use crate::nft::{NftLog, Questions, Refused, Waiting, question_height};
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use crate::undo::UndoRecords;
 use crate::{Error, open, rich};
 
 /// Takes back every block above `to`, which may be the height before the first.
@@ -51,6 +52,8 @@ pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     rebuild::rebuild(store)?;
     take_rich_list_back(store, to)?;
     keep::<Blocks>(store, |&height, _| height <= to)?;
+    // They may be damaged too, and nothing depends on them.
+    keep::<UndoRecords>(store, |_, _| false)?;
 
     commit(store, |txn| {
         if to < start_height {
@@ -62,6 +65,7 @@ pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
                 meta::put(txn, &calls);
             }
         }
+        meta::count_rewind(txn, to)?;
         txn.delete::<Meta>(&meta::key::<PendingRollback>());
         Ok(())
     })

@@ -5,6 +5,7 @@ use std::{
     ops::Bound,
 };
 
+use super::before::Noting;
 use crate::{
     batch::Batch,
     engine::{Bounds, Order, Row, Snapshot, TableSpec},
@@ -62,6 +63,19 @@ impl Overlay {
             Order::Asc => merge(own, stored, order, limit),
             Order::Desc => merge(own.rev(), stored, order, limit),
         }
+    }
+
+    /// Notes every row that is another in `snapshot`.
+    pub(super) fn note(&self, snapshot: &dyn Snapshot, before: &mut Noting) -> Result<(), Error> {
+        for (spec, rows) in &self.tables {
+            let keys: Vec<_> = rows.keys().cloned().collect();
+            for ((key, new), old) in rows.iter().zip(snapshot.multi_get(spec, &keys)?) {
+                if *new != old {
+                    before.row(spec, key, old, new.as_deref());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Puts every write into `batch`.
