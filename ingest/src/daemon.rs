@@ -153,7 +153,12 @@ impl Ingest {
 
     /// An endpoint whose tip is indexed must have the block that is indexed: it may be behind, not elsewhere.
     fn refuse_other_history(&self, endpoint: &EndpointState) -> Result<(), Error> {
-        let (Some(height), Some(hash)) = (endpoint.height, endpoint.hash) else { return Ok(()) };
+        let Some(tip) = endpoint.height else { return Ok(()) };
+        let known = match (endpoint.hash, endpoint.parent) {
+            (Some(hash), _) => Some((tip, hash)),
+            (None, parent) => tip.checked_sub(1).zip(parent),
+        };
+        let Some((height, hash)) = known else { return Ok(()) };
         if height > self.published.blocks.borrow().height {
             return Ok(());
         }

@@ -10,7 +10,7 @@ mod workshop;
 use std::fmt::Display;
 
 use chain::erc20::Erc20Event;
-use chain::proof::Claims;
+use chain::proof::{Claims, Commitments};
 use chain::record::Proposer;
 use chain::{Account, Timestamp};
 use schema::payload::Payload;
@@ -84,7 +84,7 @@ pub struct Block {
     /// What its results come to, as the next header has to say; nothing if it is not to be verified.
     pub claims: Option<Claims>,
     /// What its header says about the results of the block before.
-    pub about_previous: Claims,
+    pub about_previous: Commitments,
     /// Who told it, where that is known.
     pub told_by: Option<Tellers>,
     /// The chain that its header names.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use node::{Comet, Kind, Origin};
+use node::Origin;
 use schema::block::hash_at;
 use store::Store;
 
@@ -38,7 +38,7 @@ impl Forks {
         match comet.block_from_other(height, origin).await {
             Ok(Some(other)) if self.is_ours(height, &other.bytes)? => {
                 let reason = format!("its block {height} is not the one that is indexed and that another endpoint has");
-                comet.distrust(origin, &reason);
+                self.node.distrust(origin, &reason);
                 Ok(Verdict::GoOn)
             }
             Ok(_) => self.common(height, last).await.map(Verdict::GoBackTo),

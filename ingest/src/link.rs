@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use chain::proof::{self, Claims};
+use chain::proof::{self, Claims, Commitments};
 use schema::meta::{self, BlockLane, Named as _, Unconfirmed};
 use store::Snapshot;
 
@@ -66,7 +66,7 @@ impl Tail {
             key: BlockLane::NAME.to_owned(),
             reason: "its hash is not of 32 bytes".to_owned(),
         }))?;
-        Ok(Some(Self { height: at.height, hash, claims: unconfirmed.and_then(|row| claims(&row)) }))
+        Ok(Some(Self { height: at.height, hash, claims: unconfirmed.and_then(claims_of) }))
     }
 
     fn of(block: &Block) -> Self {
@@ -79,7 +79,7 @@ impl Tail {
             return Err(Misfit::Parent(Self::other_parent(next, self)));
         }
         match &self.claims {
-            Some(claims) => proof::check_results(self.height, claims, next.about_previous)
+            Some(claims) => proof::check_claims(claims, next.about_previous)
                 .map_err(|error| Misfit::Results(error.to_string())),
             None => Ok(()),
         }
@@ -92,11 +92,17 @@ impl Tail {
     }
 }
 
+/// What was kept for the next header to confirm; nothing if the row is none.
+fn claims_of(row: Unconfirmed) -> Option<Claims> {
+    let results_hash = row.results_hash.try_into().ok()?;
+    Some(Claims { height: row.height, results_hash, app_hash: row.app_hash })
+}
+
 /// What a block says about the one before.
 struct View<'a> {
     height: u64,
     parent: Option<[u8; 32]>,
-    about_previous: &'a Claims,
+    about_previous: &'a Commitments,
 }
 
 impl<'a> View<'a> {
@@ -178,7 +184,7 @@ impl Links {
         if other.header.height != next.height || proof::check_header(&other).is_err() {
             return Wrong::Unknown;
         }
-        let about_previous = Claims::of_header(&other.header);
+        let about_previous = Commitments::of(&other);
         let view = View {
             height: next.height,
             parent: other.header.last_block_hash,

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use schema::meta::{self, BlockLane, CallLane};
+use schema::meta::{self, BlockLane, CallLane, Unconfirmed};
 use schema::undo;
 use store::{Snapshot, Txn};
 
@@ -57,6 +57,10 @@ impl Sink<Block> for BlockSink {
             hash: block.hash.to_vec(),
         };
         meta::put(txn, &self.lane);
+        if let Some(claims) = &block.claims {
+            let (results_hash, app_hash) = (claims.results_hash.to_vec(), claims.app_hash.clone());
+            meta::put(txn, &Unconfirmed { height: block.height, results_hash, app_hash });
+        }
         Ok(())
     }
 

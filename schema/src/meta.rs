@@ -141,6 +141,25 @@ impl Named for Rewinds {
     const NAME: &'static str = "rewinds";
 }
 
+/// What the results of the last block come to, until the next header confirms it. In the same commit as its block; not part
+/// of the digest, since a block that others follow is confirmed.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Unconfirmed {
+    /// The block's height; the row counts for nothing at any other.
+    #[prost(uint64, tag = "1")]
+    pub height: u64,
+    /// What the next header has to have as `last_results_hash`, 32 bytes.
+    #[prost(bytes = "vec", tag = "2")]
+    pub results_hash: Vec<u8>,
+    /// What the next header has to have as `app_hash`, if the node told it.
+    #[prost(bytes = "vec", optional, tag = "3")]
+    pub app_hash: Option<Vec<u8>>,
+}
+
+impl Named for Unconfirmed {
+    const NAME: &'static str = "unconfirmed";
+}
+
 /// Says that something is taken back to `to`.
 pub(crate) fn count_rewind(txn: &mut Txn<'_>, to: u64) -> Result<(), crate::Error> {
     let before = read::<Rewinds>(txn)?.unwrap_or_default();

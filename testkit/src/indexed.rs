@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use ingest::{Config, Ingest};
+use ingest::{Config, Ingest, Verify};
 use node::{Endpoints, Limits, Node};
 use query::{Build, EmptyCursor, Indexer};
 use replay::{Addresses, Options, Recording, ReplayNode};
@@ -32,6 +32,9 @@ pub fn config(recording: &Recording) -> Result<Config> {
         reconcile_every: None,
         look_ahead: ingest::config::LOOK_AHEAD,
         poll: Duration::from_millis(20),
+        verify: Verify::Hashes,
+        max_rewind: ingest::config::MAX_REWIND,
+        keep_trying: false,
     })
 }
 

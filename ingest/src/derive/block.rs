@@ -7,7 +7,7 @@ use bytes::Bytes;
 use chain::comet::{self, BlockAnswer, ResultsAnswer, TxResult};
 use chain::fee::FeeTotals;
 use chain::involved::{self, StoreOwners};
-use chain::proof::{self, Claims};
+use chain::proof::{self, Claims, Commitments};
 use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
 use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
@@ -76,13 +76,13 @@ pub fn block(
         Some(receipts) => evm_txs(receipts, answers.height, cosmos.eth_txs, workshop)?,
         None => Vec::new(),
     };
-    let claims = rules.verified.then(|| Claims::of_results(&results));
+    let claims = rules.verified.then(|| Claims::of(&results));
     Ok(Block {
         height: block.header.height,
         hash: block.hash,
         parent: block.header.last_block_hash,
         claims: claims.transpose().map_err(|error| untrue(Part::Results)(&error))?,
-        about_previous: Claims::of_header(&block.header),
+        about_previous: Commitments::of(&block),
         told_by: None,
         chain_id: block.header.chain_id.into_owned(),
         time: block.header.time,

@@ -68,10 +68,10 @@ impl BlockSource {
             match self.render(height, &raw).await? {
                 Ok(mut block) => {
                     if let Some(error) = self.of_another_chain(&block) {
-                        if !self.tools.node.comet.has_others() {
+                        if !self.tools.node.comet.endpoints().len() > 1 {
                             return Err(error);
                         }
-                        self.tools.node.comet.distrust(&raw.block.origin, &error.to_string());
+                        self.tools.node.distrust(&raw.block.origin, &error.to_string());
                         continue;
                     }
                     block.proposer = self.proposers.of(&self.tools, &block.proposer_address).await;
@@ -91,25 +91,25 @@ impl BlockSource {
     /// Says who told something untrue.
     fn distrust(&self, part: Part, raw: &Raw, reason: &str) {
         let node = &self.tools.node;
-        match (part, &raw.receipts, &node.evm) {
-            (Part::Block, ..) => node.comet.distrust(&raw.block.origin, reason),
-            (Part::Results, ..) => node.comet.distrust(&raw.results.origin, reason),
-            (Part::Receipts, Some(receipts), Some(evm)) => evm.distrust(&receipts.origin, reason),
-            (Part::Receipts, ..) => {}
+        match (part, &raw.receipts) {
+            (Part::Block, _) => node.distrust(&raw.block.origin, reason),
+            (Part::Results, _) => node.distrust(&raw.results.origin, reason),
+            (Part::Receipts, Some(receipts)) => node.distrust(&receipts.origin, reason),
+            (Part::Receipts, None) => {}
         }
     }
 
     /// Whoever told `block` contradicts the blocks next to it.
     pub(crate) fn distrust_block(&self, block: &Block, reason: &str) {
         if let Some(told_by) = &block.told_by {
-            self.tools.node.comet.distrust(&told_by.block, reason);
+            self.tools.node.distrust(&told_by.block, reason);
         }
     }
 
     /// Whoever told the results of `block` contradicts the header after it.
     pub(crate) fn distrust_results(&self, block: &Block, reason: &str) {
         if let Some(told_by) = &block.told_by {
-            self.tools.node.comet.distrust(&told_by.results, reason);
+            self.tools.node.distrust(&told_by.results, reason);
         }
     }
 

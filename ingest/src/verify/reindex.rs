@@ -11,7 +11,7 @@ use store::{Snapshot, Store};
 use tokio::sync::watch;
 
 use super::chain::status;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Verify};
 use crate::{Error, Ingest};
 
 /// How often the node's height is asked for while the last blocks come.
@@ -79,6 +79,9 @@ pub(super) fn config(snapshot: &dyn Snapshot, identity: &Identity) -> Result<Con
         reconcile_every: None,
         look_ahead: config::LOOK_AHEAD,
         poll: POLL,
+        verify: Verify::Hashes,
+        max_rewind: config::MAX_REWIND,
+        keep_trying: false,
     })
 }
 
