@@ -194,7 +194,7 @@ impl Worker {
     async fn fetch(&self, height: u64) -> Result<Vec<Erc20Event>, Error> {
         let comet = &self.list.node.comet;
         let answer = insist(height, "block results", || comet.block_results(height)).await?;
-        let results = chain::comet::parse_results(&answer)
+        let results = chain::comet::parse_results(&answer.bytes)
             .map_err(|error| Error::BadResults { height, reason: error.to_string() })?;
         Ok(chain::erc20::events(&results))
     }

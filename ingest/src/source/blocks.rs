@@ -71,12 +71,12 @@ impl BlockSource {
             insist(height, "block results", || node.comet.block_results(height)),
         )?;
         let receipts = match &node.evm {
-            Some(evm) if self.vm == Vm::Evm && has_txs(&block) => {
-                Some(insist(height, "receipts", || evm.block_receipts(height)).await?)
+            Some(evm) if self.vm == Vm::Evm && has_txs(&block.bytes) => {
+                Some(insist(height, "receipts", || evm.block_receipts(height)).await?.bytes)
             }
             _ => None,
         };
-        Ok(Raw { block, results, receipts })
+        Ok(Raw { block: block.bytes, results: results.bytes, receipts })
     }
 
     /// Derives the block; transactions that our descriptors do not cover are rendered by the node, and if it cannot

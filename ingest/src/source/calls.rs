@@ -44,7 +44,7 @@ impl CallSource {
         let mut patience = Patience::new(height);
         let mut retraced = Retraced::new();
         loop {
-            let trace = insist(height, "call traces", || evm.trace_block(height)).await?;
+            let trace = insist(height, "call traces", || evm.trace_block(height)).await?.bytes;
             let known = retraced.clone();
             let work = move |workshop: &mut derive::Workshop, _: &derive::Rules| {
                 derive::frames(height, expected, &trace, &known, workshop)
