@@ -4,72 +4,99 @@
 //! are told apart as indexing.md §1.2 lists them; "no results" is a wait only near the tip of the very
 //! endpoint that said so.
 
+use std::sync::{Arc, OnceLock};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::SetupError;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site};
+use crate::heads::EndpointState;
 use crate::limits::Limits;
-use crate::pool::Pool;
+use crate::origin::{Answer, Origin};
+use crate::pool::{Pool, better};
 use crate::rpc::{self, Fault, Opened, number_after};
+use crate::status::{Status, status_call, status_of};
 use crate::url::Url;
 
 /// Asks one chain's CometBFT nodes.
 pub struct Comet {
     pool: Pool,
-}
-
-/// What `/status` says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    /// `node_info.network`.
-    pub chain_id: String,
-    /// CometBFT's version.
-    pub node_version: String,
-    /// Height of the last block that is stored; its results may be one step behind.
-    pub latest_height: u64,
-    /// Height of the oldest block that is stored.
-    pub earliest_height: u64,
-    /// Whether the node is still fetching old blocks.
-    pub catching_up: bool,
+    /// The chain that all endpoints must belong to, once a caller has said it.
+    chain: OnceLock<String>,
 }
 
 impl Comet {
     /// A client over one or more addresses of the same chain.
     pub fn new(urls: Vec<Url>, limits: Limits) -> Result<Self, SetupError> {
-        Ok(Self { pool: Pool::new("comet", urls, limits)? })
+        Ok(Self { pool: Pool::new("comet", urls, limits)?, chain: OnceLock::new() })
     }
 
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// The state of the next endpoint that answers.
-    pub async fn status(&self) -> Result<Status, Error> {
-        self.pool.ask(&status_call(), async |endpoint| status_of(&endpoint).await).await
+    /// The chain that a caller has said that all endpoints must belong to; the first word counts.
+    pub(crate) fn chain(&self) -> &OnceLock<String> {
+        &self.chain
     }
 
-    /// Asks every endpoint which chain it belongs to; gives the status with the highest tip.
+    /// What is known of every endpoint, in configured order: the receiver is woken by every change of it.
+    /// Heights and hashes come from [`Comet::watch`], and from whatever else asks for a status.
+    pub fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
+        self.pool.heads()
+    }
+
+    /// What is known of every endpoint at this moment.
+    pub fn endpoints(&self) -> Arc<[EndpointState]> {
+        self.pool.states()
+    }
+
+    /// The state of the next endpoint that answers and is not known to belong to another chain.
+    pub async fn status(&self) -> Result<Status, Error> {
+        let mut outcome = self.next_status().await;
+        // Each time one more is known to be of another chain, so that it is not asked again.
+        for _ in self.pool.members() {
+            match outcome {
+                Err(Error::WrongChain { .. }) => outcome = self.next_status().await,
+                settled => return settled,
+            }
+        }
+        outcome
+    }
+
+    async fn next_status(&self) -> Result<Status, Error> {
+        let attempt = async |endpoint: Arc<Endpoint>| status_of(&endpoint).await;
+        let asked = Instant::now();
+        let (status, origin) = self.pool.ask_whom(&status_call(), attempt).await?;
+        if let Some(member) = self.pool.member(&origin) {
+            self.observe(member, &status, asked)?;
+        }
+        Ok(status)
+    }
+
+    /// Asks every endpoint which chain it belongs to; gives the status with the highest tip. Those of another chain
+    /// are named in the log and not asked any more.
     ///
-    /// Fails with [`Error::WrongChain`] if any endpoint belongs to another chain, else only if none answers.
+    /// Fails with [`Error::WrongChain`] if every endpoint belongs to another chain, else only if none of the right
+    /// one answers.
     pub async fn verify_chain(&self, chain_id: &str) -> Result<Status, Error> {
+        self.expect_chain(chain_id);
         let (mut best, mut failure) = (None::<Status>, None);
-        for endpoint in self.pool.endpoints() {
-            match status_of(&endpoint).await {
-                Ok(status) if status.chain_id != chain_id => {
-                    let at = endpoint.site(&status_call());
-                    return Err(Error::WrongChain { at, want: chain_id.to_owned(), got: status.chain_id });
-                }
+        for member in self.pool.members() {
+            match self.look(member).await {
                 Ok(status) if best.as_ref().is_none_or(|b| b.latest_height < status.latest_height) => {
                     best = Some(status);
                 }
                 Ok(_) => {}
-                Err(error) => failure = Some(error),
+                Err(error) => failure = Some(better(failure, error)),
             }
         }
         match (best, failure) {
@@ -80,15 +107,30 @@ impl Comet {
     }
 
     /// The `result` of `/block?height=`.
-    pub async fn block(&self, height: u64) -> Result<Bytes, Error> {
-        let call = Call::get("block", format!("/block?height={height}")).about(height);
-        self.pool.ask(&call, async |endpoint| block_of(&endpoint, &call).await).await
+    pub async fn block(&self, height: u64) -> Result<Answer, Error> {
+        let call = block_call(height);
+        self.pool.ask_whom(&call, async |endpoint| block_of(&endpoint, &call).await).await.map(Answer::from)
+    }
+
+    /// The same from any endpoint but one, to check its word. None if there is no other that may be asked.
+    pub async fn block_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
+        let call = block_call(height);
+        let ask = self.pool.ask_others(&call, not, async |endpoint| block_of(&endpoint, &call).await);
+        Ok(ask.await?.map(Answer::from))
     }
 
     /// The `result` of `/block_results?height=`.
-    pub async fn block_results(&self, height: u64) -> Result<Bytes, Error> {
-        let call = Call::get("block_results", format!("/block_results?height={height}")).about(height);
-        self.pool.ask(&call, async |endpoint| results_of(&endpoint, &call, height).await).await
+    pub async fn block_results(&self, height: u64) -> Result<Answer, Error> {
+        let call = results_call(height);
+        let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
+        self.pool.ask_whom(&call, attempt).await.map(Answer::from)
+    }
+
+    /// The same from any endpoint but one, to check its word. None if there is no other that may be asked.
+    pub async fn results_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
+        let call = results_call(height);
+        let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
+        Ok(self.pool.ask_others(&call, not, attempt).await?.map(Answer::from))
     }
 
     /// Asks the application's query router (`/abci_query`) at its latest height. `path` is a gRPC method such
@@ -108,8 +150,12 @@ impl Comet {
 const NOT_IN_A_QUERY: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'&').add(b'+').add(b'<').add(b'>');
 
-fn status_call() -> Call {
-    Call::get("status", "/status".to_owned())
+fn block_call(height: u64) -> Call {
+    Call::get("block", format!("/block?height={height}")).about_block(height)
+}
+
+fn results_call(height: u64) -> Call {
+    Call::get("block_results", format!("/block_results?height={height}")).about_block(height)
 }
 
 /// The text of `result`, or the meaning of the error.
@@ -150,39 +196,6 @@ async fn results_of(endpoint: &Endpoint, call: &Call, height: u64) -> Result<Byt
     } else {
         Err(Error::ResultsMissing { at, tip })
     }
-}
-
-async fn status_of(endpoint: &Endpoint) -> Result<Status, Error> {
-    #[derive(Deserialize)]
-    struct Answer {
-        node_info: NodeInfo,
-        sync_info: SyncInfo,
-    }
-    #[derive(Deserialize)]
-    struct NodeInfo {
-        network: String,
-        version: String,
-    }
-    #[derive(Deserialize)]
-    struct SyncInfo {
-        latest_block_height: String,
-        earliest_block_height: String,
-        catching_up: bool,
-    }
-    let call = status_call();
-    let result = result_of(endpoint, &call).await?;
-    let Answer { node_info, sync_info } = parsed(endpoint, &call, &result)?;
-    let height = |name: &str, text: &str| {
-        let reason = || format!("{name} `{}` is no height", crate::error::excerpt(text.as_bytes()));
-        text.parse().map_err(|_| Error::Malformed { at: endpoint.site(&call), reason: reason() })
-    };
-    Ok(Status {
-        chain_id: node_info.network,
-        node_version: node_info.version,
-        latest_height: height("latest_block_height", &sync_info.latest_block_height)?,
-        earliest_height: height("earliest_block_height", &sync_info.earliest_block_height)?,
-        catching_up: sync_info.catching_up,
-    })
 }
 
 async fn abci_of(endpoint: &Endpoint, call: &Call) -> Result<Vec<u8>, Error> {

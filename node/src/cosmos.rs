@@ -42,6 +42,10 @@ impl Rest {
         Ok(Self { pool: Pool::new("rest", urls, limits)? })
     }
 
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
     /// The JSON answer to a GET. `path_and_query` begins with `/` and is percent-encoded; `height` selects
     /// the state that a state query reads, `None` the latest.
     pub async fn get(&self, path_and_query: &str, height: Option<u64>) -> Result<Bytes, Error> {

@@ -7,16 +7,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_TYPE, InvalidHeaderValue,
+    SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE, USER_AGENT,
+};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
+use hyper::upgrade::Upgraded;
 use serde_json::value::RawValue;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::body::Broken;
 use crate::error::{Error, Site, excerpt};
 use crate::gate::Gate;
 use crate::limits::Limits;
-use crate::transport::{Failure, Reply, Transport};
+use crate::transport::{Failure, Reply, Switch, Transport};
 use crate::url::Url;
 
 /// Selects the state that a REST query reads (SDK `GRPCBlockHeightHeader`).
@@ -40,6 +46,8 @@ pub(crate) struct Call {
     pub(crate) body: Option<Bytes>,
     /// Longer or shorter than the service's limit.
     pub(crate) timeout: Option<Duration>,
+    /// Whether a second endpoint may be asked at the head when the first takes long.
+    pub(crate) urgent: bool,
 }
 
 impl Call {
@@ -56,6 +64,11 @@ impl Call {
     /// About a height, for messages.
     pub(crate) fn about(self, height: u64) -> Self {
         Self { height: Some(height), ..self }
+    }
+
+    /// About a block at a height that somebody may be waiting for.
+    pub(crate) fn about_block(self, height: u64) -> Self {
+        Self { height: Some(height), urgent: true, ..self }
     }
 
     /// Read from the state of a height.
@@ -105,13 +118,7 @@ impl Endpoint {
         let at = || self.site(call);
         let reply = match tokio::time::timeout(after, exchange).await {
             Err(_) => return Err(Error::TimedOut { at: at(), after }),
-            Ok(Err(Failure::Unreachable(reason))) => return Err(Error::Unreachable { at: at(), reason }),
-            Ok(Err(Failure::Broken(Broken::Cut { got, reason }))) => {
-                return Err(Error::Cut { at: at(), got, reason });
-            }
-            Ok(Err(Failure::Broken(Broken::TooLarge))) => {
-                return Err(Error::TooLarge { at: at(), limit: self.limits.body });
-            }
+            Ok(Err(failure)) => return Err(self.failed(call, failure)),
             Ok(Ok(reply)) => reply,
         };
         self.gate.learn(reply.body.len());
@@ -124,6 +131,44 @@ impl Endpoint {
             return Err(Error::Redirected { at: at(), status: status.as_u16(), to });
         }
         Ok(reply)
+    }
+
+    /// Makes a websocket of a connection (RFC 6455 §4.1). The caller sets the time limit.
+    pub(crate) async fn upgrade(&self, call: &Call) -> Result<Upgraded, Error> {
+        let mut request = self.request(call)?;
+        let key = generate_key();
+        let unaskable =
+            |e: InvalidHeaderValue| Error::Unaskable { at: self.site(call), reason: e.to_string() };
+        let headers = request.headers_mut();
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        headers.insert(SEC_WEBSOCKET_KEY, HeaderValue::from_str(&key).map_err(unaskable)?);
+        let not_one = |reason: String| Error::Malformed { at: self.site(call), reason };
+        match self.transport.switch(request).await.map_err(|failure| self.failed(call, failure))? {
+            Switch::Refused(status) => Err(not_one(format!("HTTP {}, no websocket", status.as_u16()))),
+            Switch::Switched(headers, upgraded) => {
+                let accepted = headers.get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes);
+                if accepted == Some(derive_accept_key(key.as_bytes()).as_bytes()) {
+                    Ok(upgraded)
+                } else {
+                    Err(not_one("the websocket was accepted for another key".to_owned()))
+                }
+            }
+        }
+    }
+
+    fn failed(&self, call: &Call, failure: Failure) -> Error {
+        let at = self.site(call);
+        match failure {
+            Failure::Unreachable(reason) => Error::Unreachable { at, reason },
+            Failure::Broken(Broken::Cut { got, reason }) => Error::Cut { at, got, reason },
+            Failure::Broken(Broken::TooLarge) => Error::TooLarge { at, limit: self.limits.body },
+        }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
     }
 
     fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>, Error> {

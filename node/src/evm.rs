@@ -14,7 +14,9 @@ use crate::SetupError;
 use crate::cosmos::is_passing;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site, excerpt};
+use crate::heads::Tip;
 use crate::limits::Limits;
+use crate::origin::{Answer, Origin};
 use crate::pool::Pool;
 use crate::rpc::{self, Fault, Opened};
 use crate::url::Url;
@@ -33,6 +35,11 @@ impl Evm {
     pub fn new(urls: Vec<Url>, limits: Limits) -> Result<Self, SetupError> {
         let pool = Pool::new("json-rpc", urls, limits)?;
         Ok(Self { pool, next_id: AtomicU64::new(1), trace_timeout: limits.trace_timeout })
+    }
+
+    /// The same, following the head of the chain that another service tells.
+    pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
+        Self { pool: self.pool.at_the_tip_of(tip), ..self }
     }
 
     pub(crate) fn pool(&self) -> &Pool {
@@ -56,9 +63,21 @@ impl Evm {
     ///
     /// `[]` may also mean that the node's EVM index is pruned (trap T4): where receipts are due, ask
     /// [`Evm::block_exists`].
-    pub async fn block_receipts(&self, height: u64) -> Result<Bytes, Error> {
+    pub async fn block_receipts(&self, height: u64) -> Result<Answer, Error> {
+        self.ask(self.receipts_question(height)).await
+    }
+
+    /// The same from any endpoint but one, to check its word. None if there is no other that may be asked.
+    pub async fn receipts_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
+        let question = self.receipts_question(height);
+        let read = async |endpoint: Arc<Endpoint>| question.put_due(&endpoint).await;
+        Ok(self.pool.ask_others(&question.call, not, read).await?.map(Answer::from))
+    }
+
+    fn receipts_question(&self, height: u64) -> Question {
         let params = format!(r#"["{height:#x}"]"#);
-        self.ask(self.question("eth_getBlockReceipts", &params).about(height)).await
+        let question = self.question("eth_getBlockReceipts", &params);
+        Question { call: question.call.about_block(height), ..question }
     }
 
     /// Whether the node's EVM index has the block: not if it is pruned or not indexed yet.
@@ -71,7 +90,7 @@ impl Evm {
 
     /// The call traces of a block: a JSON array with one entry per transaction, each with a `result` or an
     /// `error` of its own. Height 1 is [`Error::Untraceable`].
-    pub async fn trace_block(&self, height: u64) -> Result<Bytes, Error> {
+    pub async fn trace_block(&self, height: u64) -> Result<Answer, Error> {
         let params = format!(r#"["{height:#x}",{CALL_TRACER}]"#);
         let question = self.question("debug_traceBlockByNumber", &params).about(height);
         self.ask(question.within(self.trace_timeout)).await
@@ -80,7 +99,8 @@ impl Evm {
     /// The call trace of one transaction by its EVM hash: the JSON object of its outermost frame.
     pub async fn trace_tx(&self, hash: [u8; 32]) -> Result<Bytes, Error> {
         let params = format!(r#"["0x{}",{CALL_TRACER}]"#, hex::encode(hash));
-        self.ask(self.question("debug_traceTransaction", &params).within(self.trace_timeout)).await
+        let question = self.question("debug_traceTransaction", &params).within(self.trace_timeout);
+        self.ask(question).await.map(|answer| answer.bytes)
     }
 
     /// What a contract returns to a call in the state after a height, `None` the latest: `eth_call` from nobody,
@@ -103,16 +123,9 @@ impl Evm {
         self.pool.ask(&question.call, read).await
     }
 
-    async fn ask(&self, question: Question) -> Result<Bytes, Error> {
-        let read = async |endpoint: Arc<Endpoint>| {
-            let result = question.put(&endpoint).await?;
-            if result[..] == *b"null" {
-                let said = "null, its EVM index has not got there".to_owned();
-                return Err(Error::NotYet { at: endpoint.site(&question.call), tip: None, said });
-            }
-            Ok(result)
-        };
-        self.pool.ask(&question.call, read).await
+    async fn ask(&self, question: Question) -> Result<Answer, Error> {
+        let read = async |endpoint: Arc<Endpoint>| question.put_due(&endpoint).await;
+        self.pool.ask_whom(&question.call, read).await.map(Answer::from)
     }
 
     pub(crate) fn question(&self, method: &'static str, params: &str) -> Question {
@@ -139,6 +152,16 @@ impl Question {
 
     async fn put(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
         self.put_as(endpoint, meaning).await
+    }
+
+    /// For what is there as soon as the block is indexed.
+    async fn put_due(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
+        let result = self.put(endpoint).await?;
+        if result[..] == *b"null" {
+            let said = "null, its EVM index has not got there".to_owned();
+            return Err(Error::NotYet { at: endpoint.site(&self.call), tip: None, said });
+        }
+        Ok(result)
     }
 
     pub(crate) async fn put_as(

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 use crate::retry::Backoff;
 
-/// How a URL stands at a moment.
+/// Whether it is a URL's turn to be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Turn {
     /// Ask it.
     Ready,
     /// Ask it only if the others have not helped.
@@ -39,11 +39,11 @@ const COOL: Backoff =
 const LONGEST_BAR: Duration = Duration::from_mins(1);
 
 impl Health {
-    pub(crate) fn standing(&self, now: Instant) -> Standing {
+    pub(crate) fn turn(&self, now: Instant) -> Turn {
         if let Some(until) = self.barred_until.filter(|until| *until > now) {
-            return Standing::Barred(until - now);
+            return Turn::Barred(until - now);
         }
-        if self.cool_until.is_some_and(|until| until > now) { Standing::Cooling } else { Standing::Ready }
+        if self.cool_until.is_some_and(|until| until > now) { Turn::Cooling } else { Turn::Ready }
     }
 
     /// It answered, be it with a no: the endpoint works.
@@ -78,10 +78,10 @@ mod tests {
         let (mut health, now) = (Health::default(), Instant::now());
         health.failed(now);
         health.failed(now);
-        assert_eq!(health.standing(now), Standing::Ready);
+        assert_eq!(health.turn(now), Turn::Ready);
         health.failed(now);
-        assert_eq!(health.standing(now), Standing::Cooling);
-        assert_eq!(health.standing(now + SECOND * 2), Standing::Ready);
+        assert_eq!(health.turn(now), Turn::Cooling);
+        assert_eq!(health.turn(now + SECOND * 2), Turn::Ready);
     }
 
     #[test]
@@ -90,12 +90,12 @@ mod tests {
         for _ in 0..5 {
             health.failed(now);
         }
-        assert_eq!(health.standing(now + SECOND * 3), Standing::Cooling);
+        assert_eq!(health.turn(now + SECOND * 3), Turn::Cooling);
         for _ in 0..100 {
             health.failed(now);
         }
-        assert_eq!(health.standing(now + SECOND * 47), Standing::Cooling);
-        assert_eq!(health.standing(now + SECOND * 73), Standing::Ready);
+        assert_eq!(health.turn(now + SECOND * 47), Turn::Cooling);
+        assert_eq!(health.turn(now + SECOND * 73), Turn::Ready);
     }
 
     #[test]
@@ -105,17 +105,17 @@ mod tests {
             health.failed(now);
         }
         health.answered();
-        assert_eq!(health.standing(now), Standing::Ready);
+        assert_eq!(health.turn(now), Turn::Ready);
         health.failed(now);
-        assert_eq!(health.standing(now), Standing::Ready);
+        assert_eq!(health.turn(now), Turn::Ready);
     }
 
     #[test]
     fn an_ordered_pause_is_kept_to_but_not_for_ever() {
         let (mut health, now) = (Health::default(), Instant::now());
         assert_eq!(health.barred(now, SECOND * 5), SECOND * 5);
-        assert_eq!(health.standing(now + SECOND), Standing::Barred(SECOND * 4));
-        assert_eq!(health.standing(now + SECOND * 5), Standing::Ready);
+        assert_eq!(health.turn(now + SECOND), Turn::Barred(SECOND * 4));
+        assert_eq!(health.turn(now + SECOND * 5), Turn::Ready);
         assert_eq!(health.barred(now, SECOND * 86_400), LONGEST_BAR);
     }
 }

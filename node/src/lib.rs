@@ -20,19 +20,30 @@ mod executor;
 mod found;
 mod gate;
 mod grpc;
+mod heads;
 mod health;
+mod hedge;
+mod judge;
 mod limits;
+mod member;
+mod meter;
+mod origin;
 mod pages;
 mod pool;
 pub mod retry;
+mod round;
 mod rpc;
 mod search;
 mod state;
+mod status;
 mod transport;
+mod trust;
 mod url;
 mod validators;
+mod watch;
+mod websocket;
 
-pub use comet::{Comet, Status};
+pub use comet::Comet;
 pub use cosmos::{NodeInfo, Rest};
 pub use descriptors::Descriptors;
 pub use error::{Error, Kind, Site};
@@ -40,8 +51,12 @@ pub use evm::Evm;
 pub use executor::{Executor, Withdrawal};
 pub use found::{FoundEvent, FoundTx};
 pub use grpc::Grpc;
+pub use heads::{EndpointState, Standing};
 pub use limits::Limits;
+pub use meter::describe_metrics;
+pub use origin::{Answer, Origin};
 pub use state::AccountsPage;
+pub use status::Status;
 pub use url::{Url, UrlError};
 pub use validators::Validator;
 
@@ -74,11 +89,13 @@ impl Node {
     /// Clients for the given addresses. Connects to nothing yet.
     pub fn new(endpoints: Endpoints, limits: Limits) -> Result<Self, SetupError> {
         let Endpoints { comet, rest, json_rpc, grpc } = endpoints;
+        let comet = Comet::new(comet, limits)?;
+        let follow = |evm: Evm| evm.at_the_tip_of(comet.pool().tip().clone());
         Ok(Self {
-            comet: Comet::new(comet, limits)?,
             rest: (!rest.is_empty()).then(|| Rest::new(rest, limits)).transpose()?,
-            evm: (!json_rpc.is_empty()).then(|| Evm::new(json_rpc, limits)).transpose()?,
+            evm: (!json_rpc.is_empty()).then(|| Evm::new(json_rpc, limits).map(follow)).transpose()?,
             grpc: (!grpc.is_empty()).then(|| Grpc::new(grpc, limits)).transpose()?,
+            comet,
         })
     }
 }
@@ -132,6 +149,7 @@ mod tests {
         is_send(std::sync::Arc::clone(&node));
         is_send((node.comet.block(1), node.comet.block_results(1), node.comet.verify_chain("c")));
         is_send((node.comet.abci_query("/", ""), node.descriptors()));
+        is_send((node.comet.watch("c", std::time::Duration::ZERO), node.comet.status()));
         is_send(node.rest.as_ref().map(|rest| (rest.get("/", None), rest.validators(), rest.decode_tx(&[]))));
         is_send(node.evm.as_ref().map(|evm| (evm.block_number(), evm.block_receipts(1), evm.trace_block(1))));
         is_send(node.evm.as_ref().map(|evm| evm.call([0; 20], &[], None)));

@@ -1,32 +1,39 @@
 //! Several URLs of one service asked as if they were one.
 //!
-//! Holds: one [`Pool::ask`] tries each URL at most once, in turn, those that failed lately last, and gives the
-//! best that came: an answer, else "not yet" with the highest tip, else a failure; a fixed no only if every
-//! URL gave one. A URL whose server ordered a pause is left alone until the pause is over.
+//! Holds: one question tries each URL at most once, in turn: those that are known to have the height first, those
+//! that failed lately last, and gives the best that came: an answer, else "not yet" with the highest tip, else a
+//! failure; a fixed no only if every URL gave one. A URL whose server ordered a pause is left alone until the pause
+//! is over, one of another chain until it says otherwise, one that told something false while there is another.
 
+use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
 
 use crate::SetupError;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Kind, Site};
 use crate::gate::Gate;
-use crate::health::{Health, Standing};
+use crate::heads::{EndpointState, Tip};
+use crate::hedge::Budget;
 use crate::limits::Limits;
+use crate::member::Member;
+use crate::meter;
+use crate::origin::{Answer, Origin};
+use crate::round::Round;
 use crate::transport::Transport;
 use crate::url::Url;
 
 /// The URLs of one service.
 pub(crate) struct Pool {
+    service: &'static str,
     members: Vec<Member>,
     next: AtomicUsize,
-}
-
-struct Member {
-    endpoint: Arc<Endpoint>,
-    health: Mutex<Health>,
+    tip: Tip,
+    budget: Budget,
+    heads: watch::Sender<Arc<[EndpointState]>>,
 }
 
 impl Pool {
@@ -38,16 +45,67 @@ impl Pool {
         let tls = urls.iter().any(Url::is_https);
         let transport = Arc::new(Transport::new(tls, limits.connect, limits.in_flight)?);
         let gate = Arc::new(Gate::new(&limits));
-        let member = |url| {
-            let endpoint = Endpoint::new(service, url, limits, Arc::clone(&transport), Arc::clone(&gate));
-            Member { endpoint: Arc::new(endpoint), health: Mutex::default() }
+        let member = |(place, url): (usize, Url)| {
+            let origin = Origin::new(service, Arc::clone(url.host()), place);
+            Member::new(
+                origin,
+                Endpoint::new(service, url, limits, Arc::clone(&transport), Arc::clone(&gate)),
+            )
         };
-        Ok(Self { members: urls.into_iter().map(member).collect(), next: AtomicUsize::new(0) })
+        let pool = Self {
+            service,
+            members: urls.into_iter().enumerate().map(member).collect(),
+            next: AtomicUsize::new(0),
+            tip: Tip::default(),
+            budget: Budget::default(),
+            heads: watch::Sender::new(Arc::default()),
+        };
+        pool.publish();
+        Ok(pool)
+    }
+
+    /// The same, with the head of another service's chain as its own.
+    pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
+        Self { tip, ..self }
+    }
+
+    pub(crate) fn tip(&self) -> &Tip {
+        &self.tip
     }
 
     /// Every URL, in configured order.
-    pub(crate) fn endpoints(&self) -> impl Iterator<Item = Arc<Endpoint>> {
-        self.members.iter().map(|member| Arc::clone(&member.endpoint))
+    pub(crate) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The one that gave an answer. None for an origin of another service.
+    pub(crate) fn member(&self, origin: &Origin) -> Option<&Member> {
+        self.members.get(origin.place()).filter(|member| member.origin == *origin)
+    }
+
+    /// Where the state of the endpoints is told.
+    pub(crate) fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
+        self.heads.subscribe()
+    }
+
+    /// The state of the endpoints at this moment.
+    pub(crate) fn states(&self) -> Arc<[EndpointState]> {
+        let now = Instant::now();
+        self.members.iter().map(|member| member.state(now)).collect()
+    }
+
+    /// Tells the state of the endpoints.
+    pub(crate) fn publish(&self) {
+        // Made while the channel is locked, so that an older state never comes after a newer one.
+        self.heads.send_modify(|heads| {
+            *heads = self.states();
+            for (member, state) in self.members.iter().zip(heads.iter()) {
+                state.height.iter().for_each(|height| member.meter.height(*height));
+            }
+            if let Some(tip) = heads.iter().filter_map(EndpointState::trusted_height).max() {
+                self.tip.set(tip);
+            }
+        });
     }
 
     /// Puts one question to one URL after the other until one answers. `attempt` asks one URL. `call` is the
@@ -57,11 +115,80 @@ impl Pool {
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let round = self.round(call);
-        let mut best = None;
-        for member in round.ready {
-            match member.put(&attempt).await {
+        self.ask_whom(call, attempt).await.map(|(answer, _)| answer)
+    }
+
+    /// The same, with who answered.
+    pub(crate) async fn ask_whom<T, F, Fut>(&self, call: &Call, attempt: F) -> Result<(T, Origin), Error>
+    where
+        F: Fn(Arc<Endpoint>) -> Fut,
+        Fut: Future<Output = Result<T, Error>>,
+    {
+        self.go_round(call, self.round(call, None), attempt).await
+    }
+
+    /// Puts a question to all but one URL. None if there is no other that could be believed more.
+    pub(crate) async fn ask_others<T, F, Fut>(
+        &self,
+        call: &Call,
+        not: &Origin,
+        attempt: F,
+    ) -> Result<Option<(T, Origin)>, Error>
+    where
+        F: Fn(Arc<Endpoint>) -> Fut,
+        Fut: Future<Output = Result<T, Error>>,
+    {
+        let round = self.round(call, Some(not));
+        if round.is_empty() {
+            return Ok(None);
+        }
+        self.go_round(call, round, attempt).await.map(Some)
+    }
+
+    /// Puts a question to one URL, whatever its standing.
+    pub(crate) async fn put<T, F, Fut>(&self, member: &Member, call: &Call, attempt: &F) -> Result<T, Error>
+    where
+        F: Fn(Arc<Endpoint>) -> Fut,
+        Fut: Future<Output = Result<T, Error>>,
+    {
+        let (outcome, changed) = member.put(call, attempt).await;
+        if changed {
+            self.publish();
+        }
+        outcome
+    }
+
+    /// Who is to be asked, in which order, starting one further each time.
+    fn round(&self, call: &Call, not: Option<&Origin>) -> Round<'_> {
+        let first = self.next.fetch_add(1, Ordering::Relaxed) % self.members.len();
+        let (tail, head) = self.members.split_at(first);
+        Round::new(head.iter().chain(tail), call, not)
+    }
+
+    async fn go_round<T, F, Fut>(
+        &self,
+        call: &Call,
+        round: Round<'_>,
+        attempt: F,
+    ) -> Result<(T, Origin), Error>
+    where
+        F: Fn(Arc<Endpoint>) -> Fut,
+        Fut: Future<Output = Result<T, Error>>,
+    {
+        let (mut best, mut ready) = (None, round.ready.as_slice());
+        if let [first, second, ..] = ready
+            && self.is_pressing(call)
+        {
+            let (outcome, asked) = self.race(call, [first, second], &attempt).await;
+            match outcome {
                 Ok(answer) => return Ok(answer),
+                Err(error) => best = Some(error),
+            }
+            ready = &ready[asked..];
+        }
+        for member in ready {
+            match self.put(member, call, &attempt).await {
+                Ok(answer) => return Ok((answer, member.origin.clone())),
                 Err(error) => best = Some(better(best, error)),
             }
         }
@@ -69,68 +196,70 @@ impl Pool {
         if let Some(error) = best.take_if(|error| error.kind() == Kind::NotYet) {
             return Err(error);
         }
-        for member in round.cooling {
-            match member.put(&attempt).await {
-                Ok(answer) => return Ok(answer),
+        for member in &round.cooling {
+            match self.put(member, call, &attempt).await {
+                Ok(answer) => return Ok((answer, member.origin.clone())),
                 Err(error) => best = Some(better(best, error)),
             }
         }
-        Err(match (best, round.barred) {
-            (Some(error), Some(resting)) => better(Some(error), resting),
+        Err(match (best, round.unasked) {
+            (Some(error), Some(unasked)) => better(Some(error), unasked),
             (Some(error), None) | (None, Some(error)) => error,
-            // A pool has at least one member, and every member is in one of the three lists.
+            // A pool has at least one member, and every member is in one of the lists.
             (None, None) => Error::Unaskable { at: Site::default(), reason: "no address".to_owned() },
         })
     }
 
-    /// Who is to be asked, in which order, starting one further each time.
-    fn round(&self, call: &Call) -> Round<'_> {
-        let now = Instant::now();
-        let first = self.next.fetch_add(1, Ordering::Relaxed) % self.members.len();
-        let (tail, head) = self.members.split_at(first);
-        let mut round = Round { ready: Vec::new(), cooling: Vec::new(), barred: None };
-        let mut shortest = None;
-        for member in head.iter().chain(tail) {
-            match member.health().standing(now) {
-                Standing::Ready => round.ready.push(member),
-                Standing::Cooling => round.cooling.push(member),
-                Standing::Barred(left) if shortest.is_none_or(|shortest| left < shortest) => {
-                    shortest = Some(left);
-                    round.barred = Some(Error::Resting { at: member.endpoint.site(call), left });
-                }
-                Standing::Barred(_) => {}
-            }
-        }
-        round
+    /// Whether a question is worth asking twice at the same time.
+    fn is_pressing(&self, call: &Call) -> bool {
+        call.urgent && call.height.is_some_and(|height| self.tip.is_near(height))
     }
-}
 
-struct Round<'a> {
-    ready: Vec<&'a Member>,
-    cooling: Vec<&'a Member>,
-    /// The one whose pause ends first.
-    barred: Option<Error>,
-}
-
-impl Member {
-    async fn put<T, F, Fut>(&self, attempt: &F) -> Result<T, Error>
+    /// Asks the first, and the second too if the first takes long and there is budget for that. The first answer
+    /// wins; the other request is dropped. Also says how many were asked.
+    async fn race<T, F, Fut>(
+        &self,
+        call: &Call,
+        [first, second]: [&Member; 2],
+        attempt: &F,
+    ) -> (Result<(T, Origin), Error>, usize)
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let mut outcome = attempt(Arc::clone(&self.endpoint)).await;
-        let now = Instant::now();
-        match &mut outcome {
-            Err(Error::Busy { retry_after: Some(pause), .. }) => *pause = self.health().barred(now, *pause),
-            Err(error) if error.kind() == Kind::Transient => self.health().failed(now),
-            Ok(_) | Err(_) => self.health().answered(),
+        self.budget.earn();
+        let patience = first.record().latency.patience();
+        let put = async |member: &Member| {
+            self.put(member, call, attempt).await.map(|answer| (answer, member.origin.clone()))
+        };
+        let mut one = pin!(put(first));
+        tokio::select! {
+            biased;
+            outcome = &mut one => return (outcome, 1),
+            () = sleep(patience) => {}
         }
-        outcome
+        if !self.budget.spend() {
+            return (one.await, 1);
+        }
+        meter::hedge(self.service);
+        let mut two = pin!(put(second));
+        let outcome = tokio::select! {
+            outcome = &mut one => match outcome {
+                Err(error) => two.await.map_err(|other| better(Some(error), other)),
+                won => won,
+            },
+            outcome = &mut two => match outcome {
+                Err(error) => one.await.map_err(|other| better(Some(error), other)),
+                won => won,
+            },
+        };
+        (outcome, 2)
     }
+}
 
-    fn health(&self) -> MutexGuard<'_, Health> {
-        // A record of failures is whole after every single step, so a panic elsewhere cannot have spoilt it.
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+impl From<(bytes::Bytes, Origin)> for Answer {
+    fn from((bytes, origin): (bytes::Bytes, Origin)) -> Self {
+        Self { bytes, origin }
     }
 }
 

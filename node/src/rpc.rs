@@ -35,11 +35,19 @@ pub(crate) enum Opened {
 
 /// Why an envelope cannot be opened.
 #[derive(Debug, PartialEq, Eq)]
-enum Unopened {
+pub(crate) enum Unopened {
     /// It is no whole JSON text.
     NotJson(String),
     /// It is JSON and no envelope, or the one of another question.
     NotThis(String),
+}
+
+impl Unopened {
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            Self::NotJson(reason) | Self::NotThis(reason) => reason,
+        }
+    }
 }
 
 /// Sends a call and opens what comes. Servers answer errors with HTTP 200 or 500: the envelope decides.
@@ -76,7 +84,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 /// Opens an envelope; `id` is the question's number where it must be echoed (CometBFT answers GET with −1).
-fn open(body: &Bytes, id: Option<u64>) -> Result<Opened, Unopened> {
+pub(crate) fn open(body: &Bytes, id: Option<u64>) -> Result<Opened, Unopened> {
     let envelope: Envelope<'_> = serde_json::from_slice(body).map_err(|e| {
         let not = if e.is_data() { Unopened::NotThis } else { Unopened::NotJson };
         not(e.to_string())

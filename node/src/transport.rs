@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, HeaderMap, LOCATION, RETRY_AFTER};
 use http::{Request, StatusCode, Uri};
 use http_body_util::Full;
+use hyper::upgrade::Upgraded;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -67,14 +68,7 @@ impl Transport {
         request: Request<Full<Bytes>>,
         limit: usize,
     ) -> Result<Reply, Failure> {
-        let answer = self.client.request(request).await.map_err(|e| {
-            let reason = body::reason(&e);
-            if e.is_connect() {
-                Failure::Unreachable(reason)
-            } else {
-                Failure::Broken(Broken::Cut { got: 0, reason })
-            }
-        })?;
+        let answer = self.client.request(request).await.map_err(failure)?;
         let (head, body) = answer.into_parts();
         let packed = body::collect(body, limit).await.map_err(Failure::Broken)?;
         let body = match head.headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes) {
@@ -88,6 +82,33 @@ impl Transport {
         let (retry_after, location) = (retry_after(&head.headers), location(&head.headers));
         Ok(Reply { status: head.status, retry_after, location, body })
     }
+
+    /// Sends one request to go on in another protocol (RFC 9110 §7.8). The caller sets the time limit.
+    pub(crate) async fn switch(&self, request: Request<Full<Bytes>>) -> Result<Switch, Failure> {
+        let answer = self.client.request(request).await.map_err(failure)?;
+        if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Ok(Switch::Refused(answer.status()));
+        }
+        let headers = answer.headers().clone();
+        let broken = |e: hyper::Error| Failure::Broken(Broken::Cut { got: 0, reason: body::reason(&e) });
+        Ok(Switch::Switched(headers, hyper::upgrade::on(answer).await.map_err(broken)?))
+    }
+}
+
+fn failure(e: hyper_util::client::legacy::Error) -> Failure {
+    let reason = body::reason(&e);
+    if e.is_connect() {
+        Failure::Unreachable(reason)
+    } else {
+        Failure::Broken(Broken::Cut { got: 0, reason })
+    }
+}
+
+/// What came of asking for another protocol.
+pub(crate) enum Switch {
+    /// The head of the agreement, and the connection.
+    Switched(HeaderMap, Upgraded),
+    Refused(StatusCode),
 }
 
 /// What is spoken over a connection.

@@ -144,7 +144,7 @@ impl Source {
                 format!("an interrupted recording ends at {height}, which is not in {from} to {to}");
             return Err(Error::file(dir, format!("{message}; choose another directory or range")));
         }
-        let block = until(Backoff::default(), "block", || self.node.comet.block(height)).await?;
+        let block = until(Backoff::default(), "block", || self.node.comet.block(height)).await?.bytes;
         if block == last.block {
             return Ok(());
         }
@@ -154,9 +154,9 @@ impl Source {
 
     async fn height(&self, height: u64, evm: bool) -> Result<Height, Error> {
         let comet = &self.node.comet;
-        let block = until(Backoff::default(), "block", || comet.block(height)).await?;
+        let block = until(Backoff::default(), "block", || comet.block(height)).await?.bytes;
         let block_results =
-            until(Backoff::default(), "block_results", || comet.block_results(height)).await?;
+            until(Backoff::default(), "block_results", || comet.block_results(height)).await?.bytes;
         let txs = raw_txs(&block).map_err(|e| odd("block", height, &e))?.len();
         let rest_txs = if txs == 0 { None } else { Some(self.rest_txs(height, txs).await?) };
         let mut recorded = Height {
@@ -203,7 +203,7 @@ impl Source {
         let height = recorded.height;
         let evm = self.node.evm.as_ref().ok_or_else(|| no_json_rpc("eth_getBlockReceipts"))?;
         // The receipts are not null once the index is there, and then so are the block and the trace.
-        let receipts = until(Backoff::default(), "receipts", || evm.block_receipts(height)).await?;
+        let receipts = until(Backoff::default(), "receipts", || evm.block_receipts(height)).await?.bytes;
         recorded.eth_receipts = Some(receipts);
         let params = format!(r#"["{height:#x}",false]"#);
         recorded.eth_block = match self.eth("eth_getBlockByNumber", &params).await? {

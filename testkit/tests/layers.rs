@@ -75,6 +75,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("hyper-rustls", &["node"]),
     ("rustls", &["node"]),
     ("tonic", &["proto", "node"]),
+    ("tokio-tungstenite", &["node"]),
     ("cosmrs", &["chain", "proto"]),
     ("alloy", &["chain", "messages", "tracker"]),
     // Who may wait.

@@ -26,7 +26,7 @@ async fn a_null_for_a_block_is_a_wait_and_never_an_empty_block() {
 async fn an_empty_list_is_handed_on_and_the_block_can_be_looked_for() {
     let server = Server::in_turn(vec![result("[]"), result(r#"{"number":"0x9"}"#)]).await;
     let evm = evm(&server);
-    assert_eq!(evm.block_receipts(9).await.unwrap(), "[]");
+    assert_eq!(evm.block_receipts(9).await.unwrap().bytes, "[]");
     assert!(evm.block_exists(9).await.unwrap());
 }
 
@@ -138,7 +138,7 @@ async fn receipts_that_come_late_are_asked_for_until_they_are_there() {
     let evm = evm(&server);
     let fast = node::retry::Backoff { initial: std::time::Duration::from_millis(1), ..Default::default() };
     let receipts = node::retry::until(fast, "receipts of block 9", || evm.block_receipts(9)).await.unwrap();
-    assert_eq!((&receipts[..], server.count()), (&br#"[{"status":"0x1"}]"#[..], 4));
+    assert_eq!((&receipts.bytes[..], server.count()), (&br#"[{"status":"0x1"}]"#[..], 4));
 }
 
 #[tokio::test]

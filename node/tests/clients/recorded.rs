@@ -176,12 +176,12 @@ async fn every_recorded_block_comes_through_byte_for_byte() {
     let node = Node::new(endpoints, limits()).unwrap();
     let evm = node.evm.as_ref().unwrap();
     for block in blocks.iter() {
-        assert_eq!(node.comet.block(block.height).await.unwrap(), block.block.get());
-        assert_eq!(node.comet.block_results(block.height).await.unwrap(), block.block_results.get());
+        assert_eq!(node.comet.block(block.height).await.unwrap().bytes, block.block.get());
+        assert_eq!(node.comet.block_results(block.height).await.unwrap().bytes, block.block_results.get());
         let receipts = block.eth_receipts.as_ref().map(|receipts| receipts.get());
-        assert_eq!(evm.block_receipts(block.height).await.unwrap(), receipts.unwrap());
+        assert_eq!(evm.block_receipts(block.height).await.unwrap().bytes, receipts.unwrap());
         if let Some(trace) = &block.eth_trace {
-            assert_eq!(evm.trace_block(block.height).await.unwrap(), trace.get());
+            assert_eq!(evm.trace_block(block.height).await.unwrap().bytes, trace.get());
         }
     }
     assert_eq!(blocks.len(), 226);

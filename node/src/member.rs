@@ -1,0 +1,187 @@
+//! One endpoint of a service with all that is known of it.
+//!
+//! Holds: every request put to it leaves its mark in one place: health, last error, latency, height and numbers;
+//! one that nobody waited for to the end leaves a mark too.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+
+use crate::endpoint::{Call, Endpoint};
+use crate::error::{Error, Kind};
+use crate::heads::{EndpointState, Known, Standing};
+use crate::health::{Health, Turn};
+use crate::hedge::Latency;
+use crate::meter::{Meter, Outcome};
+use crate::origin::Origin;
+use crate::trust::Trust;
+
+/// One URL and its record.
+pub(crate) struct Member {
+    pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) origin: Origin,
+    pub(crate) meter: Meter,
+    record: Mutex<Record>,
+}
+
+/// What is known of one URL.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    pub(crate) health: Health,
+    pub(crate) trust: Trust,
+    pub(crate) known: Known,
+    pub(crate) latency: Latency,
+    /// Where it belongs to, if that is another chain.
+    pub(crate) foreign: Option<Foreign>,
+    failures: u64,
+    last_error: Option<String>,
+    answered: bool,
+}
+
+/// The chain that an endpoint should belong to and the one that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    pub(crate) want: String,
+    pub(crate) got: String,
+}
+
+impl Member {
+    pub(crate) fn new(origin: Origin, endpoint: Endpoint) -> Self {
+        let meter = Meter::new(&origin);
+        Self { endpoint: Arc::new(endpoint), origin, meter, record: Mutex::default() }
+    }
+
+    pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
+        // A record is whole after every single step, so a panic elsewhere cannot have spoilt it.
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts one question. The second value says whether anything shown of the endpoint has changed by it.
+    pub(crate) async fn put<T, F, Fut>(&self, call: &Call, attempt: &F) -> (Result<T, Error>, bool)
+    where
+        F: Fn(Arc<Endpoint>) -> Fut,
+        Fut: Future<Output = Result<T, Error>>,
+    {
+        let waiting = Waiting { member: self, call, began: Instant::now(), over: false };
+        let mut outcome = attempt(Arc::clone(&self.endpoint)).await;
+        let changed = waiting.end(&mut outcome);
+        (outcome, changed)
+    }
+
+    pub(crate) fn state(&self, now: Instant) -> EndpointState {
+        let record = self.record();
+        let Known { height, hash, parent, earliest, catching_up, seen, by_websocket } = record.known.clone();
+        EndpointState {
+            origin: self.origin.clone(),
+            height,
+            hash,
+            parent,
+            earliest,
+            catching_up,
+            seen,
+            standing: record.standing(now),
+            failures: record.failures,
+            lies: record.trust.lies(),
+            last_error: record.last_error.clone(),
+            by_websocket,
+        }
+    }
+}
+
+impl Record {
+    pub(crate) fn standing(&self, now: Instant) -> Standing {
+        if self.foreign.is_some() {
+            return Standing::WrongChain;
+        }
+        if self.trust.is_lost(now) {
+            return Standing::Distrusted;
+        }
+        match self.health.turn(now) {
+            Turn::Barred(_) => Standing::Barred,
+            Turn::Cooling => Standing::Cooling,
+            Turn::Ready if self.answered => Standing::Well,
+            Turn::Ready => Standing::NeverSeen,
+        }
+    }
+
+    /// Its last failure in words, where it comes from elsewhere than a question.
+    pub(crate) fn failed_to(&mut self, why: String) {
+        self.last_error = Some(why);
+    }
+
+    fn settle<T>(&mut self, call: &Call, outcome: &mut Result<T, Error>, now: Instant) -> bool {
+        let before = (self.standing(now), self.failures);
+        let moved = match outcome {
+            Ok(_) => call.urgent && call.height.is_some_and(|height| self.known.reached(height)),
+            Err(error) => error.tip().is_some_and(|tip| self.known.named(tip, now)),
+        };
+        match outcome {
+            Err(Error::Busy { retry_after: Some(pause), .. }) => {
+                *pause = self.health.barred(now, *pause);
+                self.failures = self.failures.saturating_add(1);
+            }
+            Err(error) if error.kind() == Kind::Transient => {
+                self.health.failed(now);
+                self.failures = self.failures.saturating_add(1);
+            }
+            Ok(_) | Err(_) => {
+                self.health.answered();
+                self.answered = true;
+            }
+        }
+        if let Err(error) = outcome
+            && is_its_own(error)
+        {
+            self.last_error = Some(error.to_string());
+        }
+        moved || before != (self.standing(now), self.failures)
+    }
+}
+
+/// Whether a failure says something about the endpoint, not only about the question.
+fn is_its_own(error: &Error) -> bool {
+    match error {
+        Error::NotYet { .. }
+        | Error::Refused { .. }
+        | Error::Untraceable { .. }
+        | Error::Unaskable { .. }
+        | Error::TooLarge { .. } => false,
+        _ => true,
+    }
+}
+
+/// A request under way.
+struct Waiting<'a> {
+    member: &'a Member,
+    call: &'a Call,
+    began: Instant,
+    over: bool,
+}
+
+impl Waiting<'_> {
+    fn end<T>(mut self, outcome: &mut Result<T, Error>) -> bool {
+        self.over = true;
+        let now = Instant::now();
+        let took = now - self.began;
+        let label = outcome.as_ref().map_or_else(|error| error.kind().into(), |_| Outcome::Answered);
+        self.member.meter.request(label, took);
+        let mut record = self.member.record();
+        if self.call.urgent && outcome.is_ok() {
+            record.latency.learn(took);
+        }
+        record.settle(self.call, outcome, now)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let waited = self.began.elapsed();
+        self.member.meter.request(Outcome::Dropped, waited);
+        if self.call.urgent {
+            self.member.record().latency.learn_at_least(waited);
+        }
+    }
+}

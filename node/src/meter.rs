@@ -1,0 +1,108 @@
+//! How often each endpoint is asked, with what outcome, and how long it takes, for `metrics`' recorder.
+//!
+//! Holds: a counter is made when it is first needed and stays, so a recorder is installed before the first question
+//! or is not seen; the only label from outside is an endpoint's host and port as configured.
+
+use std::array::from_fn;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use metrics::{
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
+
+use crate::error::Kind;
+use crate::origin::Origin;
+
+const REQUESTS: &str = "cairn_node_requests_total";
+const SECONDS: &str = "cairn_node_request_seconds";
+const HEIGHT: &str = "cairn_node_endpoint_height";
+const LIES: &str = "cairn_node_lies_total";
+const HEDGES: &str = "cairn_node_hedges_total";
+
+/// Tells the recorder what the numbers mean.
+pub fn describe_metrics() {
+    describe_counter!(REQUESTS, "requests to the node's services by service, endpoint and outcome");
+    describe_histogram!(SECONDS, "seconds from a request to a node's service to its whole answer");
+    describe_gauge!(HEIGHT, "height of the last block that an endpoint is known to have");
+    describe_counter!(LIES, "answers of an endpoint that were proved false");
+    describe_counter!(HEDGES, "requests sent to a second endpoint because the first took long");
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Answered,
+    NotYet,
+    Failed,
+    Refused,
+    /// Nobody waited for the answer any longer.
+    Dropped,
+}
+
+const OUTCOMES: [&str; 5] = ["answered", "not_yet", "failed", "refused", "dropped"];
+
+impl From<Kind> for Outcome {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::NotYet => Self::NotYet,
+            Kind::Transient => Self::Failed,
+            Kind::Permanent => Self::Refused,
+        }
+    }
+}
+
+/// The numbers of one endpoint.
+pub(crate) struct Meter {
+    service: &'static str,
+    host: String,
+    requests: [OnceLock<Counter>; OUTCOMES.len()],
+    seconds: OnceLock<Histogram>,
+    height: OnceLock<Gauge>,
+    lies: OnceLock<Counter>,
+}
+
+impl Meter {
+    pub(crate) fn new(origin: &Origin) -> Self {
+        Self {
+            service: origin.service(),
+            host: origin.host().to_owned(),
+            requests: from_fn(|_| OnceLock::new()),
+            seconds: OnceLock::new(),
+            height: OnceLock::new(),
+            lies: OnceLock::new(),
+        }
+    }
+
+    /// A request ended so, after so long.
+    pub(crate) fn request(&self, outcome: Outcome, took: Duration) {
+        let (service, host) = (self.service, || self.host.clone());
+        let label = OUTCOMES[outcome as usize];
+        self.requests[outcome as usize]
+            .get_or_init(
+                || counter!(REQUESTS, "service" => service, "endpoint" => host(), "outcome" => label),
+            )
+            .increment(1);
+        self.seconds
+            .get_or_init(|| histogram!(SECONDS, "service" => service, "endpoint" => host()))
+            .record(took.as_secs_f64());
+    }
+
+    /// The endpoint is this far.
+    pub(crate) fn height(&self, height: u64) {
+        let gauge = self.height.get_or_init(|| gauge!(HEIGHT, "endpoint" => self.host.clone()));
+        gauge.set(f64::from(u32::try_from(height).unwrap_or(u32::MAX)));
+    }
+
+    /// The endpoint has said something false.
+    pub(crate) fn lie(&self) {
+        let (service, host) = (self.service, || self.host.clone());
+        self.lies.get_or_init(|| counter!(LIES, "service" => service, "endpoint" => host())).increment(1);
+    }
+}
+
+/// A second endpoint is asked.
+pub(crate) fn hedge(service: &'static str) {
+    counter!(HEDGES, "service" => service).increment(1);
+}

@@ -1,0 +1,60 @@
+//! Who gave an answer.
+//!
+//! Holds: an origin tells apart any two addresses of a service, even on the same host, and shows service, host and
+//! port only: never user, password or path.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+/// One endpoint of one service. Cheap to clone; equal only to itself within one [`crate::Node`].
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Origin {
+    service: &'static str,
+    host: Arc<str>,
+    /// Its place among the addresses of the service.
+    place: usize,
+}
+
+/// An answer with who gave it: whoever proves it false can say so ([`crate::Node::distrust`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The answer without its envelope, as the node sent it.
+    pub bytes: Bytes,
+    /// Who sent it.
+    pub origin: Origin,
+}
+
+impl Origin {
+    pub(crate) fn new(service: &'static str, host: Arc<str>, place: usize) -> Self {
+        Self { service, host, place }
+    }
+
+    /// `comet`, `rest`, `json-rpc` or `executor`.
+    pub fn service(&self) -> &'static str {
+        self.service
+    }
+
+    /// Host and port as configured.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Its place among the addresses of the service, from 0 on.
+    pub(crate) fn place(&self) -> usize {
+        self.place
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.service, self.host)
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} (address {})", self.place + 1)
+    }
+}

@@ -1,0 +1,185 @@
+//! The websocket of a CometBFT endpoint, on which it tells every new block.
+//!
+//! Holds: it is opened over the same connections as every other request, with the same path and credentials; a
+//! message is bounded, nothing is queued here, and a peer that says nothing at all, not even to a ping, is given up.
+//!
+//! It subscribes to `NewBlockHeader`, which CometBFT 0.38 sends right after `NewBlock` (`state/execution.go`, both
+//! after the commit): the same news in two kilobytes, where `NewBlock` sends the whole block and its results, which
+//! are fetched anyway, to every subscriber. The price: the header does not tell its own hash, only its parent's.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{SinkExt as _, StreamExt as _};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
+
+use crate::endpoint::{Call, Endpoint};
+use crate::error::{Error, Site, excerpt};
+use crate::rpc::{self, Opened};
+use crate::status::hash_or_none;
+
+/// A live subscription.
+pub(crate) struct Socket {
+    stream: WebSocketStream<TokioIo<Upgraded>>,
+    at: Site,
+    heard: Instant,
+    ping: Instant,
+}
+
+/// A block as an event tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewBlock {
+    pub(crate) chain_id: String,
+    pub(crate) height: u64,
+    pub(crate) parent: Option<[u8; 32]>,
+}
+
+const SUBSCRIBE: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"query":"tm.event='NewBlockHeader'"}}"#;
+
+/// A header is far smaller.
+const MESSAGE: usize = 64 << 10;
+
+/// CometBFT closes a connection that has said nothing for 30 s.
+const PING: Duration = Duration::from_secs(12);
+
+/// A peer from which nothing comes for so long is dead.
+const DEAD: Duration = Duration::from_secs(40);
+
+pub(crate) fn websocket_call() -> Call {
+    Call::get("websocket", "/websocket".to_owned())
+}
+
+impl Socket {
+    /// Connects and subscribes; the subscription is confirmed when this returns.
+    pub(crate) async fn open(endpoint: &Endpoint) -> Result<Self, Error> {
+        let call = websocket_call();
+        let (at, limits) = (endpoint.site(&call), endpoint.limits());
+        let whole = async {
+            let upgraded = endpoint.upgrade(&call).await?;
+            let size = Some(MESSAGE.min(limits.body));
+            let config = WebSocketConfig::default()
+                .read_buffer_size(MESSAGE)
+                .write_buffer_size(0)
+                .max_write_buffer_size(MESSAGE)
+                .max_message_size(size)
+                .max_frame_size(size);
+            let stream =
+                WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, Some(config)).await;
+            let now = Instant::now();
+            let mut socket = Self { stream, at: at.clone(), heard: now, ping: now + PING };
+            socket.send(Message::text(SUBSCRIBE)).await?;
+            match socket.said().await?.data {
+                None => Ok(socket),
+                Some(_) => Err(socket.odd("an event before the subscription was confirmed")),
+            }
+        };
+        let after = limits.timeout;
+        timeout(after, whole).await.unwrap_or(Err(Error::TimedOut { at: at.clone(), after }))
+    }
+
+    /// The next block. Dropping the future loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<NewBlock, Error> {
+        loop {
+            if let Some(data) = self.said().await?.data {
+                let header = data.value.header;
+                let height =
+                    header.height.parse().map_err(|_| self.odd("a header without a height in it"))?;
+                let parent = hash_or_none(&header.last_block_id.hash)
+                    .ok_or_else(|| self.odd("a parent's hash that is none"))?;
+                return Ok(NewBlock { chain_id: header.chain_id, height, parent });
+            }
+        }
+    }
+
+    async fn said(&mut self) -> Result<Said, Error> {
+        let body = self.message().await?;
+        match rpc::open(&body, None).map_err(|e| self.odd(e.reason()))? {
+            Opened::Result(result) => serde_json::from_slice(&result).map_err(|e| self.odd(&e.to_string())),
+            Opened::Fault(fault) => Err(Error::Faulty {
+                at: self.at.clone(),
+                code: fault.code,
+                said: excerpt(fault.said.as_bytes()),
+            }),
+        }
+    }
+
+    /// The next text. Pings the peer meanwhile; its own pings are answered by the library.
+    async fn message(&mut self) -> Result<Bytes, Error> {
+        loop {
+            let message = tokio::select! {
+                message = self.stream.next() => message,
+                () = sleep_until(self.ping) => {
+                    self.stir().await?;
+                    continue;
+                }
+            };
+            self.heard = Instant::now();
+            match message {
+                Some(Ok(Message::Text(text))) => return Ok(text.into()),
+                Some(Ok(Message::Binary(bytes))) => return Ok(bytes),
+                Some(Ok(Message::Close(_))) | None => return Err(self.cut("closed by the node")),
+                Some(Ok(_)) => {}
+                Some(Err(e)) => return Err(self.cut(&e.to_string())),
+            }
+        }
+    }
+
+    async fn stir(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        if now - self.heard >= DEAD {
+            return Err(Error::TimedOut { at: self.at.clone(), after: DEAD });
+        }
+        self.ping = now + PING;
+        self.send(Message::Ping(Bytes::new())).await
+    }
+
+    async fn send(&mut self, message: Message) -> Result<(), Error> {
+        match timeout(PING, self.stream.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(e)) => Err(self.cut(&e.to_string())),
+            Err(_) => Err(Error::TimedOut { at: self.at.clone(), after: PING }),
+        }
+    }
+
+    fn cut(&self, reason: &str) -> Error {
+        Error::Cut { at: self.at.clone(), got: 0, reason: excerpt(reason.as_bytes()) }
+    }
+
+    fn odd(&self, reason: &str) -> Error {
+        Error::Malformed { at: self.at.clone(), reason: excerpt(reason.as_bytes()) }
+    }
+}
+
+/// The `result` of a message: empty for the confirmation.
+#[derive(Deserialize)]
+struct Said {
+    data: Option<Data>,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    value: Value,
+}
+
+#[derive(Deserialize)]
+struct Value {
+    header: Header,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    chain_id: String,
+    height: String,
+    last_block_id: BlockId,
+}
+
+#[derive(Deserialize)]
+struct BlockId {
+    hash: String,
+}
