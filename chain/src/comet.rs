@@ -8,9 +8,12 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use thiserror::Error;
 
+use crate::commit::Commit;
 use crate::hash::Hash;
+use crate::header::FullHeader;
 use crate::lenient::{list, number, optional_text, text, texts};
 use crate::time::{BadTime, Timestamp};
 
@@ -21,8 +24,11 @@ pub struct BlockAnswer<'a> {
     pub hash: Hash,
     /// The members of the header that the index uses.
     pub header: Header<'a>,
+    /// The whole header as the node wrote it: what its hash is made of.
+    pub full_header: FullHeader<'a>,
     /// The raw transactions in base64, in block order; see [`BlockAnswer::raw_txs`].
     pub txs: Vec<Cow<'a, str>>,
+    last_commit: Option<&'a RawValue>,
 }
 
 /// What the index uses of a block header.
@@ -52,6 +58,8 @@ pub struct ResultsAnswer<'a> {
     pub height: u64,
     /// One result a transaction, in block order; empty also where the node printed `null`.
     pub txs_results: Vec<TxResult<'a>>,
+    /// The application's state after the block, in base64; before `CometBFT` 0.38 the answer does not have it.
+    pub app_hash: Option<Cow<'a, str>>,
     /// Events of no transaction: `finalize_block_events`, else `begin_block_events` and then `end_block_events`.
     pub finalize_block_events: Vec<Event<'a>>,
 }
@@ -170,6 +178,12 @@ pub enum Error {
         /// How many bytes belong there.
         bytes: usize,
     },
+    /// The header's height is below 0.
+    #[error("block.header.height is {height}, expected 0 or more")]
+    BadHeight {
+        /// What stood there.
+        height: i64,
+    },
     /// The header's time is none.
     #[error("block.header.time: {0}")]
     BadTime(#[from] BadTime),
@@ -205,8 +219,10 @@ pub fn parse_block(answer: &[u8]) -> Result<BlockAnswer<'_>, Error> {
     };
     Ok(BlockAnswer {
         hash: hex("block_id.hash", &id.hash)?,
-        header: header(block.header)?,
+        header: header(&block.header)?,
+        full_header: block.header,
         txs: block.data.txs,
+        last_commit: block.last_commit,
     })
 }
 
@@ -235,6 +251,14 @@ impl BlockAnswer<'_> {
             BASE64.decode(tx.as_bytes()).map_err(|source| Error::BadTx { index, source })
         };
         self.txs.iter().enumerate().map(decode).collect()
+    }
+
+    /// The signatures under the block before; all empty where the node has none.
+    pub fn last_commit(&self) -> Result<Commit<'_>, Error> {
+        let Some(commit) = self.last_commit else { return Ok(Commit::default()) };
+        let commit: Option<Commit<'_>> = serde_json::from_str(commit.get())
+            .map_err(|source| Error::Shape { route: "/block (last_commit)", source })?;
+        Ok(commit.unwrap_or_default())
     }
 }
 
@@ -270,27 +294,11 @@ struct IdShape<'a> {
 #[derive(Deserialize)]
 struct BlockBody<'a> {
     #[serde(borrow)]
-    header: HeaderShape<'a>,
+    header: FullHeader<'a>,
     #[serde(borrow, default)]
     data: DataShape<'a>,
-}
-
-#[derive(Deserialize)]
-struct HeaderShape<'a> {
-    #[serde(borrow)]
-    chain_id: Cow<'a, str>,
-    #[serde(deserialize_with = "number")]
-    height: u64,
-    #[serde(borrow)]
-    time: Cow<'a, str>,
     #[serde(borrow, default)]
-    last_block_id: Option<IdShape<'a>>,
-    #[serde(borrow, default, deserialize_with = "text")]
-    data_hash: Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "text")]
-    last_results_hash: Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "text")]
-    proposer_address: Cow<'a, str>,
+    last_commit: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -307,6 +315,8 @@ struct ResultsShape<'a> {
     height: u64,
     #[serde(borrow, deserialize_with = "list")]
     txs_results: Vec<TxResult<'a>>,
+    #[serde(borrow, deserialize_with = "optional_text")]
+    app_hash: Option<Cow<'a, str>>,
     #[serde(borrow, deserialize_with = "present")]
     finalize_block_events: Option<Vec<Event<'a>>>,
     #[serde(borrow, deserialize_with = "list")]
@@ -321,6 +331,7 @@ impl<'a> From<ResultsShape<'a>> for ResultsAnswer<'a> {
         Self {
             height: shape.height,
             txs_results: shape.txs_results,
+            app_hash: shape.app_hash,
             finalize_block_events: shape.finalize_block_events.unwrap_or_else(old),
         }
     }
@@ -337,16 +348,15 @@ fn parse<'a, T: Deserialize<'a>>(route: &'static str, answer: &'a [u8]) -> Resul
     serde_json::from_str(text).map_err(|source| Error::Shape { route, source })
 }
 
-fn header(shape: HeaderShape<'_>) -> Result<Header<'_>, Error> {
-    let last = shape.last_block_id.unwrap_or_default();
+fn header<'a>(full: &FullHeader<'a>) -> Result<Header<'a>, Error> {
     Ok(Header {
-        height: shape.height,
-        time: Timestamp::parse(&shape.time)?,
-        last_block_hash: optional_hash("block.header.last_block_id.hash", &last.hash)?,
-        data_hash: optional_hash("block.header.data_hash", &shape.data_hash)?,
-        last_results_hash: optional_hash("block.header.last_results_hash", &shape.last_results_hash)?,
-        proposer_address: hex("block.header.proposer_address", &shape.proposer_address)?,
-        chain_id: shape.chain_id,
+        height: u64::try_from(full.height).map_err(|_| Error::BadHeight { height: full.height })?,
+        time: Timestamp::parse(&full.time)?,
+        last_block_hash: optional_hash("block.header.last_block_id.hash", &full.last_block_id.hash)?,
+        data_hash: optional_hash("block.header.data_hash", &full.data_hash)?,
+        last_results_hash: optional_hash("block.header.last_results_hash", &full.last_results_hash)?,
+        proposer_address: hex("block.header.proposer_address", &full.proposer_address)?,
+        chain_id: full.chain_id.clone(),
     })
 }
 

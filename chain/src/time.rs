@@ -6,6 +6,8 @@ use ::time::OffsetDateTime;
 use ::time::format_description::well_known::Rfc3339;
 use thiserror::Error;
 
+use crate::wire::push_varint_field;
+
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const NANOS_PER_MILLI: i64 = 1_000_000;
 
@@ -66,6 +68,16 @@ impl Timestamp {
         let (month, day) = (u8::from(t.month()), t.day());
         format!("{:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", t.year(), t.hour(), t.minute(), t.second())
     }
+}
+
+/// Appends the `google.protobuf.Timestamp` of RFC 3339 text: any time that `CometBFT` writes, also the year 1 of a
+/// validator that did not sign, which no [`Timestamp`] holds.
+pub(crate) fn push_timestamp(out: &mut Vec<u8>, text: &str) -> Result<(), BadTime> {
+    let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| BadTime(text.to_owned()))?;
+    // Protobuf writes a negative number as the varint of its two's complement.
+    push_varint_field(out, 1, time.unix_timestamp().cast_unsigned());
+    push_varint_field(out, 2, u64::from(time.nanosecond()));
+    Ok(())
 }
 
 #[cfg(test)]

@@ -56,6 +56,12 @@ pub(crate) fn push_bytes_field(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     }
 }
 
+/// Appends a message that protobuf writes even when it is empty: gogoproto's fields that are not nullable.
+pub(crate) fn push_message_field(out: &mut Vec<u8>, number: u8, message: &[u8]) {
+    out.push(number << 3 | 2);
+    push_len_prefixed(out, message);
+}
+
 /// Appends the length as a varint and then the bytes: also how BCS writes a string.
 pub(crate) fn push_len_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
     push_varint(out, bytes.len() as u64);
