@@ -212,20 +212,46 @@ impl Claims {
     }
 }
 
+/// What a header says about the block before it; kept where the header itself is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commitments {
+    /// Height of the header.
+    pub height: u64,
+    /// `last_results_hash`.
+    pub last_results_hash: Option<Hash>,
+    /// `app_hash`; empty if it is not hex.
+    pub app_hash: Vec<u8>,
+}
+
+impl Commitments {
+    /// What the header of `block` says; it must itself have passed [`check_header`].
+    pub fn of(block: &BlockAnswer<'_>) -> Self {
+        Self {
+            height: block.header.height,
+            last_results_hash: block.header.last_results_hash,
+            app_hash: hex::decode(&*block.full_header.app_hash).unwrap_or_default(),
+        }
+    }
+
+    /// Checks the results of the block before.
+    pub fn check(&self, claims: &Claims) -> Result<(), WrongResults> {
+        let height = claims.height;
+        if self.height.checked_sub(1) != Some(height) {
+            return Err(WrongResults::OtherHeader { height, header: self.height });
+        }
+        if self.last_results_hash != Some(claims.results_hash) {
+            return Err(WrongResults::Results { height });
+        }
+        match &claims.app_hash {
+            Some(claimed) if self.app_hash != *claimed => Err(WrongResults::App { height }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Checks results against the header after theirs, which must itself have passed [`check_header`].
 pub fn check_results(claims: &Claims, next: &BlockAnswer<'_>) -> Result<(), WrongResults> {
-    let height = claims.height;
-    if next.header.height.checked_sub(1) != Some(height) {
-        return Err(WrongResults::OtherHeader { height, header: next.header.height });
-    }
-    if next.header.last_results_hash != Some(claims.results_hash) {
-        return Err(WrongResults::Results { height });
-    }
-    let named = hex::decode(&*next.full_header.app_hash);
-    match &claims.app_hash {
-        Some(claimed) if named.as_ref() != Ok(claimed) => Err(WrongResults::App { height }),
-        _ => Ok(()),
-    }
+    Commitments::of(next).check(claims)
 }
 
 /// The protobuf of a result's fields that all nodes agree on (`CometBFT` `types.deterministicExecTxResult`).

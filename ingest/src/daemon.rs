@@ -12,7 +12,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::{EndpointState, Node};
+use chain::Vm;
+use node::{EndpointState, Node, Standing};
 use schema::block::hash_at;
 use schema::meta::Identity;
 use schema::rewind;
@@ -23,7 +24,7 @@ use crate::config::Config;
 use crate::derive::Workshops;
 use crate::fork::{Forks, Verdict};
 use crate::lanes::Cores;
-use crate::marks::{Mark, Marks, Published};
+use crate::marks::{Marks, Published};
 use crate::rich::handover::Handover;
 use crate::Error;
 
@@ -31,7 +32,7 @@ use crate::Error;
 const TRY_AGAIN: Duration = Duration::from_secs(15);
 
 /// How often a full disk is looked at.
-const LOOK_FOR_ROOM: Duration = Duration::from_secs(2);
+const LOOK_FOR_ROOM: Duration = Duration::from_millis(500);
 
 /// An ingest that is ready to run.
 pub struct Ingest {
@@ -132,7 +133,7 @@ impl Ingest {
         let mut heads = self.node.comet.heads();
         loop {
             let endpoints = Arc::clone(&heads.borrow_and_update());
-            let trusted = || endpoints.iter().filter(|endpoint| endpoint.is_trusted());
+            let trusted = || endpoints.iter().filter(|endpoint| is_trusted(endpoint));
             if let Some(height) = trusted().filter_map(|endpoint| endpoint.height).max() {
                 self.published.chain.send_if_modified(|mark| {
                     let moved = mark.height != height;
@@ -182,9 +183,7 @@ impl Ingest {
             Error::Untrue { height, .. } => self.go_back_to(height.saturating_sub(1), &error.to_string()).await,
             error if error.is_full() => {
                 tracing::error!(%error, "nothing is written until there is room");
-                while let Err(store::Error::NoSpace { .. }) = self.store.room() {
-                    tokio::time::sleep(LOOK_FOR_ROOM).await;
-                }
+                self.room().await;
                 tracing::info!("there is room again");
                 Ok(())
             }
@@ -194,6 +193,13 @@ impl Ingest {
                 Ok(())
             }
             error => Err(error),
+        }
+    }
+
+    /// Waits until there is room on the disk.
+    pub(crate) async fn room(&self) {
+        while let Err(store::Error::NoSpace { .. }) = self.store.room() {
+            tokio::time::sleep(LOOK_FOR_ROOM).await;
         }
     }
 
@@ -228,6 +234,11 @@ impl Ingest {
         tracing::warn!(from, to, by = ?rewound.by, "went back");
         Ok(())
     }
+}
+
+/// Whether what it shows of the chain is to be followed.
+fn is_trusted(endpoint: &EndpointState) -> bool {
+    !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain)
 }
 
 /// The error with everything that caused it, in one line.

@@ -5,13 +5,19 @@
 //! decides if there is one; a single one is believed, since there is nothing else to follow.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use node::Origin;
+use node::retry::{self, Backoff};
 use schema::block::hash_at;
 use store::Store;
 
 use crate::Error;
 use crate::source::insist;
+
+/// How long an endpoint that does not answer is waited for before the history of another is believed.
+const HEARING: Duration = Duration::from_secs(20);
 
 /// What to do about it.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,17 +40,31 @@ pub(crate) struct Forks {
 impl Forks {
     /// `origin` shows another block at `height`, which is indexed, than `ours`; another endpoint is asked.
     pub(crate) async fn judge(&self, height: u64, last: u64, origin: &Origin) -> Result<Verdict, Error> {
-        let comet = &self.node.comet;
-        match comet.block_from_other(height, origin).await {
-            Ok(Some(other)) if self.is_ours(height, &other.bytes)? => {
-                let reason = format!("its block {height} is not the one that is indexed and that another endpoint has");
-                self.node.distrust(origin, &reason);
-                Ok(Verdict::GoOn)
-            }
-            Ok(_) => self.common(height, last).await.map(Verdict::GoBackTo),
-            Err(error) => {
+        if let Some(other) = self.another(height, origin).await
+            && self.is_ours(height, &other)?
+        {
+            let reason = format!("its block {height} is not the one that is indexed and that another endpoint has");
+            self.node.distrust(origin, &reason);
+            return Ok(Verdict::GoOn);
+        }
+        self.common(height, last).await.map(Verdict::GoBackTo)
+    }
+
+    /// The block of `height` as an endpoint has it that is not `origin`, asked for a while: one that fails now and then
+    /// must have its say before anything is taken back.
+    async fn another(&self, height: u64, origin: &Origin) -> Option<Bytes> {
+        let asked = retry::until(Backoff::default(), "block of another endpoint", || {
+            self.node.comet.block_from_other(height, origin)
+        });
+        match tokio::time::timeout(HEARING, asked).await {
+            Ok(Ok(answer)) => answer.map(|answer| answer.bytes),
+            Ok(Err(error)) => {
                 tracing::warn!(height, %error, "no other endpoint says which history is the chain's");
-                self.common(height, last).await.map(Verdict::GoBackTo)
+                None
+            }
+            Err(_elapsed) => {
+                tracing::warn!(height, ?HEARING, "no other endpoint has said in time which history is the chain's");
+                None
             }
         }
     }

@@ -126,10 +126,7 @@ impl Ingest {
                 Err(error) => Err(error),
             };
             let Err(error) = outcome else { return };
-            let causes = causes(&error);
-            tracing::error!(lane = "internal_txs", error = %causes, retry_in = ?RETRY_LANE, "the lane has stopped");
-            // Either way the loop's condition is looked at again.
-            drop(tokio::time::timeout(RETRY_LANE, halt.wait_for(|halt| *halt)).await);
+            self.after_failure("internal_txs", &error, &mut halt).await;
         }
     }
 
@@ -148,10 +145,19 @@ impl Ingest {
                 stop: halt.clone(),
             };
             let Err(error) = lane.run().await else { return };
-            let causes = causes(&error);
-            tracing::error!(lane = "rich_list", error = %causes, retry_in = ?RETRY_LANE, "the lane has stopped");
-            // Either way the loop's condition is looked at again.
-            drop(tokio::time::timeout(RETRY_LANE, halt.wait_for(|halt| *halt)).await);
+            self.after_failure("rich_list", &error, &mut halt).await;
+        }
+    }
+
+    /// Waits until a lane that the others can do without is worth another try, or is to stop.
+    async fn after_failure(&self, lane: &str, error: &Error, halt: &mut watch::Receiver<bool>) {
+        tracing::error!(lane, error = %causes(error), "the lane has stopped and is tried again");
+        let waiting = async {
+            if error.is_full() { self.room().await } else { tokio::time::sleep(RETRY_LANE).await }
+        };
+        tokio::select! {
+            () = waiting => {}
+            _ = halt.wait_for(|halt| *halt) => {}
         }
     }
 

@@ -79,8 +79,9 @@ impl Tail {
             return Err(Misfit::Parent(Self::other_parent(next, self)));
         }
         match &self.claims {
-            Some(claims) => proof::check_claims(claims, next.about_previous)
-                .map_err(|error| Misfit::Results(error.to_string())),
+            Some(claims) => {
+                next.about_previous.check(claims).map_err(|error| Misfit::Results(error.to_string()))
+            }
             None => Ok(()),
         }
     }
@@ -125,13 +126,13 @@ impl Links {
             let reason = misfit.reason();
             match self.who_is_wrong(&Tail::of(&held), &next).await {
                 Wrong::Later => {
-                    self.source.distrust_block(&next, reason);
+                    self.source.distrust_block(&next, &reason);
                     next = self.source.whole(next.height).await?;
                 }
                 Wrong::Earlier => {
                     match &misfit {
-                        Misfit::Parent(_) => self.source.distrust_block(&held, reason),
-                        Misfit::Results(_) => self.source.distrust_results(&held, reason),
+                        Misfit::Parent(_) => self.source.distrust_block(&held, &reason),
+                        Misfit::Results(_) => self.source.distrust_results(&held, &reason),
                     }
                     held = self.follow(self.source.whole(held.height).await?).await?;
                 }
@@ -154,7 +155,7 @@ impl Links {
             let reason = misfit.reason();
             match (self.who_is_wrong(tail, &next).await, misfit) {
                 (Wrong::Later, _) => {
-                    self.source.distrust_block(&next, reason);
+                    self.source.distrust_block(&next, &reason);
                     next = self.source.whole(next.height).await?;
                 }
                 (Wrong::Earlier, Misfit::Results(_)) => return Err(Error::untrue(tail.height, reason)),
@@ -180,7 +181,7 @@ impl Links {
     /// Asks an endpoint that did not tell `next` for it.
     async fn who_is_wrong(&self, before: &Tail, next: &Block) -> Wrong {
         let Some(other) = self.source.another_opinion(next).await else { return Wrong::Unknown };
-        let Ok(other) = chain::comet::parse_block(&other.bytes) else { return Wrong::Unknown };
+        let Ok(other) = chain::comet::parse_block(&other) else { return Wrong::Unknown };
         if other.header.height != next.height || proof::check_header(&other).is_err() {
             return Wrong::Unknown;
         }

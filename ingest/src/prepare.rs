@@ -79,7 +79,7 @@ impl Ingest {
 }
 
 /// The first height that is not indexed.
-fn next_height(lane: &BlockLane, start_height: u64) -> u64 {
+pub(crate) fn next_height(lane: &BlockLane, start_height: u64) -> u64 {
     lane.height.saturating_add(1).max(start_height)
 }
 

@@ -36,7 +36,7 @@ use self::handover::Handover;
 use self::ledger::ToAsk;
 use self::reconcile::Reconciler;
 use crate::Error;
-use crate::lane::Mark;
+use crate::Mark;
 use crate::source::insist;
 
 /// Rows of one commit, in bytes.

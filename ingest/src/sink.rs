@@ -9,7 +9,8 @@ use store::{Snapshot, Txn};
 use crate::Error;
 use crate::derive::{Block, BlockFrames};
 use crate::index::{self, BlockIndex, CallIndex, Ground};
-use crate::lane::{Mark, Sink};
+use crate::Mark;
+use crate::lane::Sink;
 use crate::nft::Late;
 
 /// Indexes blocks.

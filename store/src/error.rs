@@ -91,6 +91,22 @@ pub enum Error {
         message: String,
     },
 
+    /// The device has less room than is kept in reserve, or none at all. Nothing was written, reads go on, and
+    /// writes do as soon as there is room.
+    #[error(
+        "database {}: the disk is full: {} MiB are free and {} MiB are kept in reserve; delete something, or \
+         enlarge the file system: writing then goes on within seconds, without a restart",
+        path.display(), free >> 20, reserve >> 20
+    )]
+    NoSpace {
+        /// The database directory.
+        path: PathBuf,
+        /// Bytes that the file system still gives us.
+        free: u64,
+        /// Bytes that have to stay free ([`RocksOptions::reserve_bytes`](crate::RocksOptions::reserve_bytes)).
+        reserve: u64,
+    },
+
     /// A write through a handle that only follows.
     #[error("database {} is open to follow, not to write: write in the process that owns it", path.display())]
     ReadOnly {

@@ -18,6 +18,13 @@ impl Ending {
     }
 }
 
+impl Ending {
+    /// The end is now.
+    pub fn end(&self) {
+        self.commits_left.store(0, Ordering::Relaxed);
+    }
+}
+
 impl Store for Ending {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
         self.store.snapshot()
@@ -30,6 +37,10 @@ impl Store for Ending {
             Ok(_) => self.store.commit(batch, durability),
             Err(_) => Err(store::Error::ReadOnly { path: "the end".into() }),
         }
+    }
+
+    fn room(&self) -> Result<(), store::Error> {
+        self.store.room()
     }
 
     fn sync(&self) -> Result<(), store::Error> {

@@ -67,6 +67,16 @@ impl Live {
         }
     }
 
+    /// Waits until nothing of it is left after its store has ended.
+    pub async fn ended(self) -> Result<()> {
+        self.stop.send_replace(true);
+        match timeout(PATIENCE, self.task).await.context("the ingest does not end")?? {
+            Ok(()) => Ok(()),
+            Err(error) if error.to_string().contains("the end") => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Stops it, and waits until nothing of it is left.
     pub async fn stop(self) -> Result<()> {
         self.stop.send_replace(true);

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::Late;
 use super::asker::{AT_ONCE, Asker};
 use crate::Error;
-use crate::lane::Mark;
+use crate::Mark;
 
 /// Questions that are looked at together.
 const ROUND: usize = 64;

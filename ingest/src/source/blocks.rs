@@ -8,7 +8,7 @@ use node::{Answer, Evm};
 
 use super::{Patience, Proposers, Refresher, Tools, insist};
 use crate::Error;
-use crate::derive::{self, AskAgain, Block, BlockAnswers, Failure, Part, Rendered, Unrendered};
+use crate::derive::{self, AskAgain, Block, BlockAnswers, Failure, Part, Rendered, Tellers, Unrendered};
 use crate::lane::Source;
 use crate::nft::wanted::Inquiry;
 use crate::rich::handover::Handover;

@@ -9,7 +9,7 @@ use node::Evm;
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
 use serde::Deserialize;
-use store::{Bounds, Message, Order, Row, Snapshot as _, Store, Table as _};
+use store::{Bounds, Message, Order, Row, Store, Table as _};
 
 use super::{Patience, Tools, insist};
 use crate::Error;

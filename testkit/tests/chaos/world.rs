@@ -1,0 +1,292 @@
+//! One run: a chain, some endpoints of it, an index, and what happens to them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use node::{Endpoints, Limits, Node};
+use replay::{Addresses, Fault, Options, Recording, ReplayNode};
+use store::{MemStore, RocksOptions, RocksStore, Store};
+use tempfile::TempDir;
+use testkit::ending::Ending;
+use testkit::full::Filling;
+use testkit::indexed;
+use testkit::live::Live;
+use web::app::App;
+
+use crate::dice::Dice;
+use crate::reader::{Reader, Truths};
+
+/// What transiently fails: any endpoint may, at any time.
+const TROUBLES: [&str; 9] = [
+    "delay=10ms@0.3",
+    "429@0.1",
+    "429=1s@0.02",
+    "500@0.15",
+    "cut@0.1",
+    "hang-up@0.1",
+    "stale=3@0.2",
+    "json-rpc:null-receipts@0.3",
+    "comet:no-results@0.2",
+];
+
+/// What is not true: never of the first endpoint. A header that is changed and hashed anew is not among it: at the head
+/// nothing tells it from a true one before the next block does.
+const LIES: [&str; 5] = [
+    "lie-txs@0.3",
+    "lie-header@0.3",
+    "lie-results@0.3",
+    "lie-receipts@0.3",
+    "other-height@0.3",
+];
+
+pub struct World {
+    dice: Dice,
+    /// The history that the chain has now.
+    chain: Arc<Recording>,
+    /// The height that it has.
+    shown: u64,
+    truths: Truths,
+    nodes: Vec<ReplayNode>,
+    disk: Arc<Filling>,
+    disk_is_full: bool,
+    life: Option<(Live, Arc<Ending>)>,
+    story: Vec<String>,
+    kinds: Vec<&'static str>,
+    /// Holds the database while the run lasts.
+    _dir: Option<TempDir>,
+}
+
+impl World {
+    pub async fn new(seed: u64) -> Result<Self> {
+        let mut dice = Dice::new(seed);
+        let name = *dice.pick(&["evm-scenario", "evm-scenario", "move-scenario", "wasm-scenario"]);
+        let chain = Arc::new(Recording::open(&testkit::recording(name))?);
+        let shown = dice.roll(chain.first(), chain.first() + (chain.last() - chain.first()) / 2);
+        let mut nodes = Vec::new();
+        for _ in 0..dice.roll(1, 3) {
+            let options = Options { up_to: Some(shown), seed: dice.roll(0, 1 << 40), ..Options::default() };
+            nodes.push(ReplayNode::start(Arc::clone(&chain), Addresses::default(), options).await?);
+        }
+        let dir = (dice.roll(0, 3) == 0).then(tempfile::tempdir).transpose()?;
+        let store: Arc<dyn Store> = match &dir {
+            Some(dir) => Arc::new(RocksStore::open(dir.path(), schema::TABLES, RocksOptions::default())?),
+            None => Arc::new(MemStore::new()),
+        };
+        let truths = Truths::default();
+        truths.add(&chain);
+        let story = vec![format!("{name} to {shown} by {} endpoints", nodes.len())];
+        let disk = Arc::new(Filling::new(store));
+        Ok(Self {
+            dice,
+            chain,
+            shown,
+            truths,
+            nodes,
+            disk,
+            disk_is_full: false,
+            life: None,
+            story,
+            kinds: Vec::new(),
+            _dir: dir,
+        })
+    }
+
+    /// What happened, in order.
+    pub fn story(&self) -> &[String] {
+        &self.story
+    }
+
+    /// The kinds of events that happened.
+    pub fn kinds(&self) -> &[&'static str] {
+        &self.kinds
+    }
+
+    /// Lets things happen, then gives peace and compares. Gives the number of pages that were read meanwhile.
+    pub async fn live_through(&mut self) -> Result<u64> {
+        self.begin().await?;
+        let (live, _) = self.life.as_mut().context("nothing runs")?;
+        live.reach(&self.chain, self.chain.first()).await?;
+        let app = App::new(indexed::indexer(self.store())?, query::ENDPOINTS)?;
+        let reader = Reader::start(app, self.truths.clone());
+        for _ in 0..self.dice.roll(3, 8) {
+            self.something_happens().await?;
+            tokio::time::sleep(Duration::from_millis(self.dice.roll(0, 60))).await;
+        }
+        let ended = self.peace().await;
+        let pages = reader.stop().map_err(|wrong| anyhow::anyhow!("the API answered what is not true: {wrong}"));
+        ended?;
+        pages
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::<Filling>::clone(&self.disk)
+    }
+
+    /// Starts an index on what there is.
+    async fn begin(&mut self) -> Result<()> {
+        let mut all = Endpoints::default();
+        for played in &self.nodes {
+            let one = indexed::endpoints(played)?;
+            all.comet.extend(one.comet);
+            all.rest.extend(one.rest);
+            all.json_rpc.extend(one.json_rpc);
+        }
+        let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
+        let ending = Arc::new(Ending::after(u64::MAX, self.store()));
+        let config = indexed::config(&self.chain)?;
+        let node = Arc::new(Node::new(all, limits)?);
+        let store = Arc::<Ending>::clone(&ending);
+        self.life = Some((Live::start(node, config, store).await?, ending));
+        Ok(())
+    }
+
+    async fn something_happens(&mut self) -> Result<()> {
+        let kind = *self.dice.pick(&[
+            "grow", "grow", "kill", "trouble", "trouble", "lie", "stray", "down", "disk full", "reset", "restore",
+        ]);
+        let what = match kind {
+            "grow" => self.grow(),
+            "kill" => self.kill().await?,
+            "trouble" => self.trouble()?,
+            "lie" => self.lie()?,
+            "stray" => self.stray().await?,
+            "down" => self.down(),
+            "disk full" => self.disk_full(),
+            "reset" => self.reset()?,
+            _ => self.restore().await?,
+        };
+        if let Some(what) = what {
+            self.kinds.push(kind);
+            self.story.push(what);
+        }
+        Ok(())
+    }
+
+    /// The chain has more blocks.
+    fn grow(&mut self) -> Option<String> {
+        self.shown = self.dice.roll(self.shown, self.chain.last());
+        self.show_all(self.shown);
+        Some(format!("grows to {}", self.shown))
+    }
+
+    fn show_all(&self, height: u64) {
+        for node in &self.nodes {
+            node.show(height.clamp(node.recording().first(), node.recording().last())).unwrap();
+        }
+    }
+
+    /// The process ends at some commit, and is started again.
+    async fn kill(&mut self) -> Result<Option<String>> {
+        let (live, ending) = self.life.take().context("nothing runs")?;
+        ending.end();
+        live.ended().await?;
+        self.begin().await?;
+        Ok(Some("killed".to_owned()))
+    }
+
+    /// An endpoint fails now and then.
+    fn trouble(&mut self) -> Result<Option<String>> {
+        let at = self.endpoint(0);
+        let faults = [*self.dice.pick(&TROUBLES), *self.dice.pick(&TROUBLES)];
+        self.set_faults(at, &faults)?;
+        Ok(Some(format!("{at}: {}", faults.join(" "))))
+    }
+
+    /// An endpoint says what is not true.
+    fn lie(&mut self) -> Result<Option<String>> {
+        if self.nodes.len() < 2 {
+            return Ok(None);
+        }
+        let at = self.endpoint(1);
+        let lie = *self.dice.pick(&LIES);
+        self.set_faults(at, &[lie])?;
+        self.nodes[0].up();
+        Ok(Some(format!("{at}: {lie}")))
+    }
+
+    /// An endpoint has a history of its own, from below what is indexed: of two endpoints that differ about what is not
+    /// indexed yet, nobody can say which is right.
+    async fn stray(&mut self) -> Result<Option<String>> {
+        if self.nodes.len() < 2 || self.shown <= self.chain.first() + 1 || self.disk_is_full {
+            return Ok(None);
+        }
+        self.nodes[0].up();
+        self.show_all(self.shown);
+        let (live, _) = self.life.as_mut().context("nothing runs")?;
+        live.reach(&self.chain, self.shown).await?;
+        let at = self.endpoint(1);
+        let from = self.dice.roll(self.chain.first(), self.shown - 1);
+        let own = self.chain.forked(from, self.dice.roll(1, 1 << 40))?;
+        let height = self.dice.roll(from, own.last());
+        self.nodes[at].switch(Arc::new(own), height)?;
+        Ok(Some(format!("{at}: strays from {from} on, to {height}")))
+    }
+
+    /// An endpoint is gone, or is there again. The first stays, or a liar would be alone.
+    fn down(&mut self) -> Option<String> {
+        let first = u64::from(self.nodes.len() > 1);
+        let at = self.endpoint(first);
+        let goes = self.dice.roll(0, 1) == 0;
+        if goes { self.nodes[at].down() } else { self.nodes[at].up() }
+        Some(format!("{at}: {}", if goes { "down" } else { "up" }))
+    }
+
+    fn disk_full(&mut self) -> Option<String> {
+        let full = self.dice.roll(0, 1) == 0;
+        self.disk.set_full(full);
+        self.disk_is_full = full;
+        Some(format!("disk {}", if full { "full" } else { "has room" }))
+    }
+
+    /// Every node lost its last blocks, and runs them again later.
+    fn reset(&mut self) -> Result<Option<String>> {
+        let to = self.dice.roll(self.chain.first(), self.shown);
+        self.show_all(to);
+        Ok(Some(format!("reset to {to}")))
+    }
+
+    /// The chain is restored from an older state, and has another history from there on.
+    async fn restore(&mut self) -> Result<Option<String>> {
+        // What was never seen is no history that anybody could have read: the index is where the chain is, or behind.
+        let from = self.dice.roll(self.chain.first(), self.shown);
+        let chain = Arc::new(self.chain.forked(from, self.dice.roll(1, 1 << 40))?);
+        self.truths.add(&chain);
+        self.shown = self.dice.roll(from, chain.last());
+        for node in &self.nodes {
+            node.switch(Arc::clone(&chain), self.shown)?;
+        }
+        self.chain = chain;
+        Ok(Some(format!("restored from {from} on, to {}", self.shown)))
+    }
+
+    /// An endpoint, from the `first` on.
+    fn endpoint(&mut self, first: u64) -> usize {
+        usize::try_from(self.dice.roll(first, self.nodes.len() as u64 - 1)).unwrap_or(0)
+    }
+
+    fn set_faults(&mut self, at: usize, faults: &[&str]) -> Result<()> {
+        let faults = faults.iter().map(|text| text.parse()).collect::<Result<Vec<Fault>, _>>()?;
+        self.nodes[at].set_faults(faults);
+        Ok(())
+    }
+
+    /// Everything is well again; the index must come to be what it would be if it always had been.
+    async fn peace(&mut self) -> Result<()> {
+        self.disk.set_full(false);
+        for node in &self.nodes {
+            node.set_faults(Vec::new());
+            node.up();
+            node.switch(Arc::clone(&self.chain), self.chain.last())?;
+        }
+        let (mut live, _) = self.life.take().context("nothing runs")?;
+        live.reach(&self.chain, self.chain.last()).await?;
+        live.stop().await?;
+        let undisturbed: Arc<MemStore> = Arc::default();
+        indexed::index(Arc::clone(&self.chain), Options::default(), Arc::<MemStore>::clone(&undisturbed)).await?;
+        let (ours, theirs) = (indexed::digest(&*self.store())?, indexed::digest(&*undisturbed)?);
+        let differ: Vec<_> = ours.iter().zip(&theirs).filter(|(a, b)| a != b).map(|(a, _)| a.table).collect();
+        ensure!(differ.is_empty(), "these tables are not those of an undisturbed run: {differ:?}");
+        Ok(())
+    }
+}
