@@ -58,6 +58,14 @@ pub enum Error {
         /// The last recorded height.
         last: u64,
     },
+    /// A recorded height cannot be forged, because it is not what a node of these versions says.
+    #[error("height {height} cannot be forged: {message}; fork above it")]
+    Fork {
+        /// The height.
+        height: u64,
+        /// What is odd about it.
+        message: String,
+    },
     /// A live node did not answer the recorder.
     #[error("recording: {0}")]
     Node(#[from] node::Error),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use http::StatusCode;
 
 use crate::answers::Service;
+use crate::chance::{number, unit};
 
 /// The longest delay that can be asked for.
 pub const MAX_DELAY: Duration = Duration::from_mins(1);
@@ -152,11 +153,8 @@ impl fmt::Display for Fault {
 pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u64) -> Effects {
     let mut effects = Effects::default();
     for (place, fault) in (0_u64..).zip(faults) {
-        let mut state = seed;
-        for part in [service as u64, ordinal, place] {
-            state = mix(state ^ part);
-        }
-        if fault.service.is_some_and(|only| only != service) || unit(state) >= fault.probability {
+        let number = number(seed, &[service as u64, ordinal, place]);
+        if fault.service.is_some_and(|only| only != service) || unit(number) >= fault.probability {
             continue;
         }
         match fault.kind {
@@ -170,20 +168,6 @@ pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u6
         }
     }
     effects
-}
-
-/// The step of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
-fn mix(state: u64) -> u64 {
-    let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// A number from 0 up to but without 1.
-fn unit(state: u64) -> f64 {
-    let high = u32::try_from(state >> 32).unwrap_or(u32::MAX);
-    f64::from(high) / (f64::from(u32::MAX) + 1.0)
 }
 
 #[cfg(test)]

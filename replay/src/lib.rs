@@ -1,11 +1,12 @@
 //! A node played from a recording, and the recorder that makes one from a live node.
 //!
-//! Must hold: what a replay node says was said by a real node, or follows exactly from what it said; a question that
-//! nobody recorded is answered by a loud error and counted.
+//! Must hold: what a replay node says was said by a real node, or follows exactly from what it said, unless a fault or
+//! a fork was asked for; a question that nobody recorded is answered by a loud error and counted.
 //!
 //! | module | one job |
 //! |---|---|
 //! | [`recording`] | the files: read into memory as raw text, and written |
+//! | [`fork`] | another history of a recorded chain, bound together as a real one |
 //! | [`answers`] | request in, answer out: a pure function, no socket involved |
 //! | [`tally`] | what was asked, and what was missing |
 //! | [`fault`] | what goes wrong, how often, and for which requests |
@@ -28,10 +29,14 @@
 //! # }
 //! ```
 
+mod chance;
+mod edit;
 mod error;
 
 pub mod answers;
 pub mod fault;
+pub mod fork;
+pub mod header;
 pub mod record;
 pub mod recording;
 pub mod server;
