@@ -18,3 +18,9 @@ pub(crate) fn unit(number: u64) -> f64 {
     let high = u32::try_from(number >> 32).unwrap_or(u32::MAX);
     f64::from(high) / (f64::from(u32::MAX) + 1.0)
 }
+
+/// Of a number, one from 0 up to but without `len`; 0 if that is 0.
+pub(crate) fn below(number: u64, len: usize) -> usize {
+    let len = u64::try_from(len).unwrap_or(u64::MAX);
+    usize::try_from(number.checked_rem(len).unwrap_or(0)).unwrap_or(0)
+}

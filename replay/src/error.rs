@@ -66,6 +66,16 @@ pub enum Error {
         /// What is odd about it.
         message: String,
     },
+    /// A recording was to be played by a node that does not listen for one of its services.
+    #[error(
+        "{name} has answers of the service {service}, which the running node does not listen for; start another node"
+    )]
+    NoListener {
+        /// The recording.
+        name: String,
+        /// The service.
+        service: &'static str,
+    },
     /// A live node did not answer the recorder.
     #[error("recording: {0}")]
     Node(#[from] node::Error),

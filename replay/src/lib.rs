@@ -10,7 +10,7 @@
 //! | [`answers`] | request in, answer out: a pure function, no socket involved |
 //! | [`tally`] | what was asked, and what was missing |
 //! | [`fault`] | what goes wrong, how often, and for which requests |
-//! | [`server`] | the servers, the height that is shown |
+//! | [`server`] | the servers, the height that is shown, the changes at run time |
 //! | [`mod@record`] | asks a live node everything and writes the files |
 //!
 //! ```no_run
@@ -32,6 +32,7 @@
 mod chance;
 mod edit;
 mod error;
+mod stage;
 
 pub mod answers;
 pub mod fault;
@@ -42,6 +43,7 @@ pub mod recording;
 pub mod server;
 pub mod tally;
 
+pub use answers::{Twist, Twists};
 pub use error::Error;
 pub use fault::Fault;
 pub use record::{RecordOptions, record};
