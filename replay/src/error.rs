@@ -58,6 +58,24 @@ pub enum Error {
         /// The last recorded height.
         last: u64,
     },
+    /// A recorded height cannot be forged, because it is not what a node of these versions says.
+    #[error("height {height} cannot be forged: {message}; fork above it")]
+    Fork {
+        /// The height.
+        height: u64,
+        /// What is odd about it.
+        message: String,
+    },
+    /// A recording was to be played by a node that does not listen for one of its services.
+    #[error(
+        "{name} has answers of the service {service}, which the running node does not listen for; start another node"
+    )]
+    NoListener {
+        /// The recording.
+        name: String,
+        /// The service.
+        service: &'static str,
+    },
     /// A live node did not answer the recorder.
     #[error("recording: {0}")]
     Node(#[from] node::Error),

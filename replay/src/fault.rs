@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::answers::Service;
+use crate::answers::{Service, Twist, Twists};
+use crate::chance::{mix, number, unit};
 
 /// The longest delay that can be asked for.
 pub const MAX_DELAY: Duration = Duration::from_mins(1);
@@ -18,7 +19,10 @@ pub const MAX_DELAY: Duration = Duration::from_mins(1);
 const STALE_BY: u64 = 5;
 
 const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50ms, 429, 429=2s (with retry-after), 500, 502, \
-                       503, 504, cut, hang-up, null-receipts, no-results, stale or stale=3, then [@probability, 0 to 1]";
+                       503, 504, cut, hang-up, stale or stale=3, null-receipts, no-results, discard-abci-responses, \
+                       no-tracing, pruned=100, pruned-receipts=100, lie-txs, lie-header, lie-header-rehashed, \
+                       lie-results, lie-events, lie-receipts, other-height, wrong-chain, ws-silent or ws-refused, \
+                       then [@probability, 0 to 1]";
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +35,16 @@ pub enum Kind {
     Cut,
     /// The connection is closed without an answer.
     HangUp,
-    /// `eth_getBlockReceipts` is `null`: the node's EVM index lags.
-    NullReceipts,
-    /// `/block_results` has none of the tip yet; a node without those of lower heights has lost them.
-    NoResults,
     /// Answered as if the tip were this many heights lower.
     Stale(u64),
+    /// Answered otherwise than by a sound node.
+    Twist(Twist),
+    /// A twist that carries a height: [`Twist::Pruned`] or [`Twist::PrunedReceipts`].
+    TwistBelow(Twist, u64),
+    /// Websockets are opened, and nothing is ever said on them.
+    WsSilent,
+    /// Websockets are refused with 404, as by a proxy that does not pass them on.
+    WsRefused,
 }
 
 /// A fault with the services and the share of requests that it hits.
@@ -67,9 +75,18 @@ pub(crate) struct Effects {
     pub(crate) status: Option<(StatusCode, Option<u64>)>,
     pub(crate) cut: bool,
     pub(crate) hang_up: bool,
-    pub(crate) null_receipts: bool,
-    pub(crate) no_results: bool,
     pub(crate) stale_by: u64,
+    pub(crate) twists: Twists,
+    pub(crate) websocket: Websocket,
+}
+
+/// What a fault does to a websocket when it is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Websocket {
+    #[default]
+    Served,
+    Silent,
+    Refused,
 }
 
 impl FromStr for Fault {
@@ -105,16 +122,31 @@ fn kind(what: &str) -> Result<Kind, &'static str> {
         ("stale", Some(value)) => Kind::Stale(value.parse().map_err(|_| "stale needs a number of heights")?),
         ("cut", None) => Kind::Cut,
         ("hang-up", None) => Kind::HangUp,
-        ("null-receipts", None) => Kind::NullReceipts,
-        ("no-results", None) => Kind::NoResults,
+        ("ws-silent", None) => Kind::WsSilent,
+        ("ws-refused", None) => Kind::WsRefused,
         ("stale", None) => Kind::Stale(STALE_BY),
         ("429" | "500" | "502" | "503" | "504", None) => {
             let status = name.parse().ok().and_then(|code: u16| StatusCode::from_u16(code).ok());
             Kind::Status(status.ok_or("unknown status")?, None)
         }
-        _ => return Err("unknown kind"),
+        (name, height) => return twist(name, height),
     };
     Ok(kind)
+}
+
+fn twist(name: &str, height: Option<&str>) -> Result<Kind, &'static str> {
+    let found = Twist::ALL.iter().find(|(known, _)| *known == name);
+    let (_, twist) = *found.ok_or("unknown kind")?;
+    match (twist.has_height(), height) {
+        (false, None) => Ok(Kind::Twist(twist)),
+        (true, Some(height)) => {
+            let height =
+                height.parse().map_err(|_| "what is pruned lies below a height, as in pruned=100")?;
+            Ok(Kind::TwistBelow(twist, height))
+        }
+        (true, None) => Err("what is pruned lies below a height, as in pruned=100"),
+        (false, Some(_)) => Err("this kind takes no value"),
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, &'static str> {
@@ -140,9 +172,11 @@ impl fmt::Display for Fault {
             Kind::Status(status, None) => write!(f, "{}", status.as_u16())?,
             Kind::Cut => f.write_str("cut")?,
             Kind::HangUp => f.write_str("hang-up")?,
-            Kind::NullReceipts => f.write_str("null-receipts")?,
-            Kind::NoResults => f.write_str("no-results")?,
             Kind::Stale(by) => write!(f, "stale={by}")?,
+            Kind::Twist(twist) => f.write_str(twist.name())?,
+            Kind::TwistBelow(twist, height) => write!(f, "{}={height}", twist.name())?,
+            Kind::WsSilent => f.write_str("ws-silent")?,
+            Kind::WsRefused => f.write_str("ws-refused")?,
         }
         write!(f, "@{}", self.probability)
     }
@@ -152,11 +186,8 @@ impl fmt::Display for Fault {
 pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u64) -> Effects {
     let mut effects = Effects::default();
     for (place, fault) in (0_u64..).zip(faults) {
-        let mut state = seed;
-        for part in [service as u64, ordinal, place] {
-            state = mix(state ^ part);
-        }
-        if fault.service.is_some_and(|only| only != service) || unit(state) >= fault.probability {
+        let number = number(seed, &[service as u64, ordinal, place]);
+        if fault.service.is_some_and(|only| only != service) || unit(number) >= fault.probability {
             continue;
         }
         match fault.kind {
@@ -164,26 +195,14 @@ pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u6
             Kind::Status(status, after) => effects.status = effects.status.or(Some((status, after))),
             Kind::Cut => effects.cut = true,
             Kind::HangUp => effects.hang_up = true,
-            Kind::NullReceipts => effects.null_receipts = true,
-            Kind::NoResults => effects.no_results = true,
             Kind::Stale(by) => effects.stale_by = effects.stale_by.max(by),
+            Kind::Twist(twist) => effects.twists.add(twist, mix(number)),
+            Kind::TwistBelow(twist, height) => effects.twists.add(twist, height),
+            Kind::WsSilent => effects.websocket = Websocket::Silent,
+            Kind::WsRefused => effects.websocket = Websocket::Refused,
         }
     }
     effects
-}
-
-/// The step of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
-fn mix(state: u64) -> u64 {
-    let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// A number from 0 up to but without 1.
-fn unit(state: u64) -> f64 {
-    let high = u32::try_from(state >> 32).unwrap_or(u32::MAX);
-    f64::from(high) / (f64::from(u32::MAX) + 1.0)
 }
 
 #[cfg(test)]
@@ -200,6 +219,10 @@ mod tests {
             "cut@0.02",
             "null-receipts@0.1",
             "no-results@0.1",
+            "comet:pruned=100@1",
+            "json-rpc:pruned-receipts=7@0.5",
+            "ws-silent@1",
+            "comet:ws-refused@0.5",
             "stale=3@0.1",
             "hang-up@0.01",
             "json-rpc:500@0.2",
@@ -212,10 +235,44 @@ mod tests {
     }
 
     #[test]
+    fn every_twist_can_be_asked_for_and_is_named_in_the_refusal_of_others() {
+        for (name, twist) in Twist::ALL {
+            let text = if twist.has_height() { format!("{name}=100@1") } else { format!("{name}@0.5") };
+            assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
+            assert!(ALLOWED.contains(&format!(" {name}")), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_lie_is_another_one_at_each_request_and_the_same_one_with_the_same_seed() {
+        let faults = ["lie-txs".parse().unwrap()];
+        let chances = |seed| -> Vec<_> {
+            (0..50).map(|n| effects(&faults, seed, Service::Comet, n).twists.get(Twist::LieTxs)).collect()
+        };
+        let mut first = chances(3);
+        assert_eq!(first, chances(3));
+        first.dedup();
+        assert_eq!(first.len(), 50);
+    }
+
+    #[test]
     fn texts_that_are_no_faults_are_named_with_what_is_allowed() {
-        for text in
-            ["", "delay", "delay=5", "delay=61s", "418", "500@2", "500@x", "soap:500", "cut=3", "500@NaN"]
-        {
+        for text in [
+            "",
+            "delay",
+            "delay=5",
+            "delay=61s",
+            "418",
+            "500@2",
+            "500@x",
+            "soap:500",
+            "cut=3",
+            "500@NaN",
+            "pruned",
+            "lie-txs=1",
+            "pruned=x",
+            "lie",
+        ] {
             let message = text.parse::<Fault>().unwrap_err().to_string();
             assert!(message.contains(&format!("{text:?}")) && message.contains("null-receipts"), "{message}");
         }

@@ -1,15 +1,16 @@
 //! A node played from a recording, and the recorder that makes one from a live node.
 //!
-//! Must hold: what a replay node says was said by a real node, or follows exactly from what it said; a question that
-//! nobody recorded is answered by a loud error and counted.
+//! Must hold: what a replay node says was said by a real node, or follows exactly from what it said, unless a fault or
+//! a fork was asked for; a question that nobody recorded is answered by a loud error and counted.
 //!
 //! | module | one job |
 //! |---|---|
 //! | [`recording`] | the files: read into memory as raw text, and written |
+//! | [`fork`] | another history of a recorded chain, bound together as a real one |
 //! | [`answers`] | request in, answer out: a pure function, no socket involved |
 //! | [`tally`] | what was asked, and what was missing |
 //! | [`fault`] | what goes wrong, how often, and for which requests |
-//! | [`server`] | the servers, the height that is shown |
+//! | [`server`] | the servers, the height that is shown, the changes at run time |
 //! | [`mod@record`] | asks a live node everything and writes the files |
 //!
 //! ```no_run
@@ -28,15 +29,21 @@
 //! # }
 //! ```
 
+mod chance;
+mod edit;
 mod error;
+mod stage;
 
 pub mod answers;
 pub mod fault;
+pub mod fork;
+pub mod header;
 pub mod record;
 pub mod recording;
 pub mod server;
 pub mod tally;
 
+pub use answers::{Twist, Twists};
 pub use error::Error;
 pub use fault::Fault;
 pub use record::{RecordOptions, record};

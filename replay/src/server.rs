@@ -1,28 +1,23 @@
-//! The replay node: the servers of a recording, the height that they show, and the faults that they play.
+//! The replay node: the servers of a recording, and what can be changed while they run.
 //!
-//! Must hold: the shown height never leaves the recording and, left to itself, only grows; stopping answers what was
-//! asked before.
+//! Must hold: left to itself, the shown height only grows; stopping answers what was asked before.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Request, Response, StatusCode};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use web::limits::Limits;
-use web::raw::{RawReply, serve_raw};
+use web::raw::serve_raw;
 
 use crate::Error;
-use crate::answers::{Answer, Service, View, answer};
-use crate::fault::{Effects, Fault, effects};
+use crate::answers::Service;
+use crate::fault::Fault;
 use crate::recording::Recording;
-use crate::tally::{Call, Missing, Tally};
+use crate::stage::{Scene, Stage};
+use crate::tally::{Call, Missing};
 
 /// The largest request body: a batch of 1,000 calls fits ten times over (go-ethereum's own limit).
 const MAX_REQUEST: usize = 5 << 20;
@@ -81,22 +76,10 @@ pub struct Options {
 #[derive(Debug)]
 pub struct ReplayNode {
     stage: Arc<Stage>,
+    recording: Arc<Recording>,
     addresses: Addresses,
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
-}
-
-/// What the servers share.
-#[derive(Debug)]
-struct Stage {
-    recording: Arc<Recording>,
-    shown: watch::Sender<u64>,
-    down: AtomicBool,
-    faults: Vec<Fault>,
-    seed: u64,
-    requests: [AtomicU64; Service::ALL.len()],
-    faulted: AtomicU64,
-    tally: Tally,
 }
 
 impl ReplayNode {
@@ -110,14 +93,10 @@ impl ReplayNode {
             (None, Some(_)) => recording.first(),
             (None, None) => recording.last(),
         };
-        recorded(&recording, shown)?;
+        let stage = Arc::new(Stage::new(Arc::clone(&recording), shown, faults, seed)?);
         let (stop, stopped) = watch::channel(false);
-        let (shown, tally) = (watch::Sender::new(shown), Tally::default());
-        let (requests, faulted) = (Default::default(), AtomicU64::default());
-        let down = AtomicBool::default();
-        let stage = Arc::new(Stage { recording, shown, down, faults, seed, requests, faulted, tally });
         let (mut addresses, mut tasks) = (at, JoinSet::new());
-        for service in services(&stage.recording) {
+        for service in services(&recording) {
             let (listener, bound) = listen(service, *addresses.of(service)).await?;
             *addresses.of(service) = bound;
             tasks.spawn(serve(Arc::clone(&stage), service, listener, told(stopped.clone())));
@@ -131,7 +110,7 @@ impl ReplayNode {
                 }
             });
         }
-        Ok(Self { stage, addresses, stop, tasks })
+        Ok(Self { stage, recording, addresses, stop, tasks })
     }
 
     /// `http://host:port` of the `CometBFT` RPC. Nobody listens there if the recording is of an EVM chain that is no
@@ -155,37 +134,66 @@ impl ReplayNode {
         self.recording().has_executor().then(|| format!("http://{}", self.addresses.executor))
     }
 
-    /// The recording that is played.
+    /// The recording that the node was started with; [`ReplayNode::switch`] may have put another in its place.
     pub fn recording(&self) -> &Arc<Recording> {
-        &self.stage.recording
+        &self.recording
+    }
+
+    /// The recording that is played now.
+    pub fn playing(&self) -> Arc<Recording> {
+        self.stage.scene().recording
     }
 
     /// The height of the tip.
     pub fn shown(&self) -> u64 {
-        *self.stage.shown.borrow()
+        self.stage.scene().shown
     }
 
     /// Sets the height of the tip, up or down; it must be a recorded height.
     pub fn show(&self, height: u64) -> Result<(), Error> {
-        recorded(&self.stage.recording, height)?;
-        self.stage.shown.send_replace(height);
-        Ok(())
+        self.stage.change(|scene| {
+            scene.shown = height;
+            Ok(())
+        })
     }
 
-    /// From now on every connection is closed without an answer, to the executor too, until [`ReplayNode::up`]. What
-    /// comes in meanwhile is neither counted nor hit by faults.
+    /// From now on plays another recording with its tip at `shown`, as a node does that was reset or restored. Requests
+    /// see the one or the other, never both; websockets are closed, as when a node is started again.
+    ///
+    /// Fails, and changes nothing, when `shown` is not one of its heights or it has a service that nobody listens for.
+    pub fn switch(&self, recording: Arc<Recording>, shown: u64) -> Result<(), Error> {
+        let started = services(&self.recording);
+        if let Some(service) = services(&recording).into_iter().find(|service| !started.contains(service)) {
+            let name = recording.summary().name.clone();
+            return Err(Error::NoListener { name, service: service.name() });
+        }
+        self.stage.change(|scene| {
+            scene.history += 1;
+            (scene.recording, scene.shown) = (recording, shown);
+            Ok(())
+        })
+    }
+
+    /// From now on plays these faults and no others. Which requests they hit goes on to follow from the seed and the
+    /// number of the request since the start.
+    pub fn set_faults(&self, faults: Vec<Fault>) {
+        self.always(|scene| scene.faults = faults.into());
+    }
+
+    /// From now on every connection is closed without an answer, to the executor too, until [`ReplayNode::up`];
+    /// websockets are closed. What comes in meanwhile is neither counted nor hit by faults.
     pub fn down(&self) {
-        self.stage.down.store(true, Relaxed);
+        self.always(|scene| scene.down = true);
     }
 
     /// Answers again.
     pub fn up(&self) {
-        self.stage.down.store(false, Relaxed);
+        self.always(|scene| scene.down = false);
     }
 
     /// Tells of every change of the shown height.
     pub fn watch(&self) -> watch::Receiver<u64> {
-        self.stage.shown.subscribe()
+        self.stage.heights()
     }
 
     /// The questions that the recording had no answer to.
@@ -200,7 +208,18 @@ impl ReplayNode {
 
     /// How many requests were hit by a fault.
     pub fn faulted(&self) -> u64 {
-        self.stage.faulted.load(Relaxed)
+        self.stage.faulted()
+    }
+
+    /// A change that leaves the shown height as it is, and so cannot fail.
+    fn always(&self, change: impl FnOnce(&mut Scene)) {
+        let changed = self.stage.change(|scene| {
+            change(scene);
+            Ok(())
+        });
+        if let Err(e) = changed {
+            tracing::error!("the replay node cannot be changed: {e}");
+        }
     }
 
     /// Closes the listeners and waits for the requests in flight, 2 seconds at most.
@@ -212,56 +231,6 @@ impl ReplayNode {
             }
         }
     }
-}
-
-impl Stage {
-    /// Shows one height more each time until the last.
-    async fn grow(&self, every: Duration) {
-        let mut ticks = interval_at(Instant::now() + every, every);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let last = self.recording.last();
-        while *self.shown.borrow() < last {
-            ticks.tick().await;
-            self.shown.send_modify(|shown| *shown = (*shown + 1).min(last));
-        }
-    }
-
-    async fn reply(self: Arc<Self>, service: Service, request: Request<Bytes>) -> RawReply {
-        if self.down.load(Relaxed) {
-            return RawReply::HangUp;
-        }
-        let ordinal = self.requests[service as usize].fetch_add(1, Relaxed);
-        let effects = effects(&self.faults, self.seed, service, ordinal);
-        if effects != Effects::default() {
-            self.faulted.fetch_add(1, Relaxed);
-        }
-        if !effects.delay.is_zero() {
-            sleep(effects.delay).await;
-        }
-        if effects.hang_up {
-            return RawReply::HangUp;
-        }
-        if let Some((status, after)) = effects.status {
-            return refusal(status, after).into();
-        }
-        let shown = self.shown.borrow().saturating_sub(effects.stale_by).max(self.recording.first());
-        let view = View {
-            recording: &self.recording,
-            shown,
-            null_receipts: effects.null_receipts,
-            no_results: effects.no_results,
-            tally: &self.tally,
-        };
-        let answer = answer(service, view, &request);
-        let half = answer.body.len() / 2;
-        let response = response(service, answer);
-        if effects.cut { RawReply::Cut(response, half) } else { response.into() }
-    }
-}
-
-fn recorded(recording: &Recording, height: u64) -> Result<(), Error> {
-    let (first, last) = (recording.first(), recording.last());
-    if (first..=last).contains(&height) { Ok(()) } else { Err(Error::NoSuchHeight { height, first, last }) }
 }
 
 /// The services that a recording has; every rollup has a JSON-RPC, be it to say that there is no EVM.
@@ -296,34 +265,4 @@ async fn told(mut stopped: watch::Receiver<bool>) {
     if let Err(dropped) = stopped.wait_for(|stopped| *stopped).await {
         tracing::debug!("the replay node was dropped: {dropped}");
     }
-}
-
-fn response(service: Service, answer: Answer) -> Response<Bytes> {
-    let Answer { status, body } = answer;
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    let is_text = service == Service::Executor && !status.is_success();
-    let kind = if is_text { "text/plain; charset=utf-8" } else { "application/json" };
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    if status == StatusCode::METHOD_NOT_ALLOWED {
-        let allowed = match service {
-            Service::JsonRpc => "POST",
-            Service::Executor => "GET",
-            Service::Comet | Service::Rest => "GET, POST",
-        };
-        headers.insert(ALLOW, HeaderValue::from_static(allowed));
-    }
-    response
-}
-
-/// What a proxy in front of a node says: text, not the node's JSON.
-fn refusal(status: StatusCode, after: Option<u64>) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(b"a fault played by the replay node\n"));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    if let Some(seconds) = after {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    response
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use node::{Evm, Kind, Limits};
-use replay::answers::{Service, View, answer};
+use replay::answers::{Service, Twists, View, answer};
 use replay::tally::Tally;
 use replay::{Addresses, Error, Options, Recording, ReplayNode};
 use serde_json::{Value, json};
@@ -128,8 +128,7 @@ fn logs_of_the_recorded_pair_are_those_that_its_nodes_gave() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/evm-oft").join(name);
         let recording = Recording::open(&dir).unwrap();
         let tally = Tally::default();
-        let view =
-            View { recording: &recording, shown: 0, null_receipts: false, no_results: false, tally: &tally };
+        let view = View { recording: &recording, shown: 0, twists: Twists::default(), tally: &tally };
         let text = zstd::decode_all(fs::File::open(dir.join("state.ndjson.zst")).unwrap()).unwrap();
         let lines = String::from_utf8(text).unwrap();
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

@@ -222,3 +222,98 @@ async fn the_same_seed_hits_the_same_requests() {
         assert!(runs[0].0.iter().any(|status| status == kind), "{kind}: {:?}", runs[0].0);
     }
 }
+
+fn fork(at: u64) -> Arc<Recording> {
+    Arc::new(EVM.forked(at, 7).unwrap())
+}
+
+/// The hash that a recording has for a height.
+fn hash_at(recording: &Recording, height: u64) -> Value {
+    serde_json::from_slice::<Value>(&recording.height(height).unwrap().block).unwrap()["block_id"]["hash"]
+        .clone()
+}
+
+/// Height and hash of a block over the wire; of the tip if no height is given.
+async fn block(node: &ReplayNode, height: &str) -> (Value, Value) {
+    let block = json(&get(&node.comet_url(), &format!("/block?height={height}")).await)["result"].take();
+    (block["block"]["header"]["height"].clone(), block["block_id"]["hash"].clone())
+}
+
+#[tokio::test]
+async fn another_history_is_shown_from_one_request_to_the_next() {
+    let node = start(Options { up_to: Some(150), ..Options::default() }).await;
+    let (fork, mut shown) = (fork(100), node.watch());
+    assert_eq!(block(&node, "120").await.1, hash_at(&EVM, 120));
+    node.switch(Arc::clone(&fork), 130).unwrap();
+    assert_eq!(*shown.borrow_and_update(), 130);
+    assert_eq!(tip(&node).await, "130");
+    assert_eq!(block(&node, "120").await.1, hash_at(&fork, 120));
+    assert_ne!(hash_at(&fork, 120), hash_at(&EVM, 120));
+    assert_eq!(block(&node, "100").await.1, hash_at(&EVM, 100));
+    assert!(Arc::ptr_eq(&node.playing(), &fork) && Arc::ptr_eq(node.recording(), &EVM));
+    let refused = node.switch(Arc::clone(&EVM), 227).unwrap_err();
+    assert!(matches!(refused, Error::NoSuchHeight { height: 227, .. }));
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/l1-l2/l2");
+    let refused = node.switch(Arc::new(Recording::open(&dir).unwrap()), 10).unwrap_err().to_string();
+    assert!(refused.contains("the service executor"), "{refused}");
+    assert!(Arc::ptr_eq(&node.playing(), &fork) && node.shown() == 130);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_request_sees_a_half_of_each_history() {
+    let node = Arc::new(start(Options { up_to: Some(150), ..Options::default() }).await);
+    let fork = fork(100);
+    let whole = [(150, hash_at(&EVM, 150)), (130, hash_at(&fork, 130))]
+        .map(|(h, hash)| (Value::from(h.to_string()), hash));
+    let switching = Arc::clone(&node);
+    let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
+    let switcher = tokio::spawn(async move {
+        while stopped.try_recv().is_err() {
+            switching.switch(Arc::clone(&fork), 130).unwrap();
+            tokio::task::yield_now().await;
+            switching.switch(Arc::clone(&EVM), 150).unwrap();
+            tokio::task::yield_now().await;
+        }
+    });
+    for _ in 0..200 {
+        let tip = block(&node, "").await;
+        assert!(whole.contains(&tip), "{tip:?}");
+    }
+    stop.send(()).unwrap();
+    switcher.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_chain_that_has_grown_to_its_end_grows_on_after_a_switch() {
+    let node =
+        start(Options { up_to: Some(226), block_every: Some(Duration::ZERO), ..Options::default() }).await;
+    let mut shown = node.watch();
+    node.switch(fork(200), 220).unwrap();
+    // What comes next is 220 or, if it has grown already, more.
+    shown.changed().await.unwrap();
+    assert_eq!(*shown.wait_for(|height| *height == 226).await.unwrap(), 226);
+}
+
+#[tokio::test]
+async fn faults_begin_and_end_while_the_node_runs() {
+    let node = start(Options::default()).await;
+    let ask = async || status(&get(&node.comet_url(), "/health").await).to_owned();
+    assert_eq!(ask().await, "200");
+    node.set_faults(vec!["comet:503".parse().unwrap()]);
+    assert_eq!(ask().await, "503");
+    node.set_faults(Vec::new());
+    assert_eq!((ask().await.as_str(), node.faulted()), ("200", 1));
+}
+
+#[tokio::test]
+async fn lies_and_neglect_come_over_the_wire() {
+    let node =
+        with_faults(&["comet:lie-header-rehashed", "rest:wrong-chain", "json-rpc:pruned-receipts=3"], 1)
+            .await;
+    assert_ne!(block(&node, "2").await.1, hash_at(&EVM, 2));
+    let info = json(&get(&node.rest_url(), "/cosmos/base/tendermint/v1beta1/node_info").await);
+    assert_eq!(info["default_node_info"]["network"], "not-e2e-evm-1");
+    let receipts = json(&exchange(&node.json_rpc_url(), "POST", "/", RECEIPTS).await);
+    assert_eq!(receipts["result"], serde_json::json!([]));
+    assert_eq!(node.faulted(), 3);
+}

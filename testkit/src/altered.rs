@@ -11,7 +11,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
 use node::{Endpoints, Limits, Node};
 use replay::Recording;
-use replay::answers::{Answer, Service, View, answer};
+use replay::answers::{Answer, Service, Twists, View, answer};
 use replay::tally::Tally;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -49,8 +49,8 @@ impl AlteredNode {
             urls.push(format!("http://{}", listener.local_addr()?));
             let (recording, alter, tally) = (Arc::clone(&recording), Arc::clone(&alter), Arc::clone(&tally));
             let reply = move |request: Request<Bytes>| {
-                let (null_receipts, no_results, shown) = (false, false, recording.last());
-                let view = View { recording: &recording, shown, null_receipts, no_results, tally: &tally };
+                let (twists, shown) = (Twists::default(), recording.last());
+                let view = View { recording: &recording, shown, twists, tally: &tally };
                 let recorded = answer(service, view, &request);
                 let reply = response(alter(Exchange { service, request: &request, answer: recorded }));
                 std::future::ready(reply)

@@ -5,8 +5,8 @@
 //! of one client.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use futures_util::task::AtomicWaker;
 use hyper::body::{Body, Frame, SizeHint};
 
 use crate::slots::Slot;
+use crate::takeover::Agreed;
 
 /// Between two answers.
 const IDLE: u8 = 0;
@@ -29,6 +30,8 @@ pub(crate) struct Progress {
     linger: AtomicBool,
     flushed: AtomicBool,
     waiting: AtomicWaker,
+    taken: AtomicBool,
+    agreed: Mutex<Option<Agreed>>,
 }
 
 impl Progress {
@@ -39,6 +42,8 @@ impl Progress {
             linger: AtomicBool::default(),
             flushed: AtomicBool::default(),
             waiting: AtomicWaker::default(),
+            taken: AtomicBool::default(),
+            agreed: Mutex::default(),
         }
     }
 
@@ -47,8 +52,20 @@ impl Progress {
         self.slot.take()
     }
 
+    /// Whether no request is being answered, on a connection that still is one of HTTP.
     pub(crate) fn is_idle(&self) -> bool {
-        self.phase.load(Ordering::Relaxed) == IDLE
+        self.phase.load(Ordering::Relaxed) == IDLE && !self.taken.load(Ordering::Relaxed)
+    }
+
+    /// The answer on its way is the last one of HTTP.
+    pub(crate) fn agree(&self, agreed: Agreed) {
+        self.taken.store(true, Ordering::Relaxed);
+        *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(agreed);
+    }
+
+    /// What the connection goes on with after HTTP, once.
+    pub(crate) fn agreed(&self) -> Option<Agreed> {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// A request was handed to the service.

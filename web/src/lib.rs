@@ -17,6 +17,7 @@
 //! | [`health`] | `/healthz` and `/readyz` |
 //! | [`meter`] | requests counted and timed |
 //! | [`serve`], [`raw`] | an [`app::App`], or any function of requests, on a socket |
+//! | [`takeover`] | a connection that goes on as something else than HTTP |
 //! | [`server`] | a server with threads of its own |
 //!
 //! ```
@@ -78,6 +79,7 @@ pub mod router;
 pub mod schema;
 pub mod serve;
 pub mod server;
+pub mod takeover;
 
 mod alarm;
 mod answer;

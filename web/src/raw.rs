@@ -17,6 +17,7 @@ use crate::app::refused;
 use crate::limits::Limits;
 use crate::serve::Gate;
 use crate::service::{admit, last, read, within};
+use crate::takeover::{Agreed, TakeOver};
 
 /// What is done with a request.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub enum RawReply {
     Cut(Response<Bytes>, usize),
     /// The connection is closed without an answer.
     HangUp,
+    /// It is answered with status 101, and the connection goes on as something else than HTTP.
+    TakeOver(Response<Bytes>, TakeOver),
 }
 
 impl From<Response<Bytes>> for RawReply {
@@ -72,8 +75,9 @@ where
     type Error = CutShort;
     type Future = BoxFuture<'static, Result<Self::Response, CutShort>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         self.progress.begin();
+        let socket = hyper::upgrade::on(&mut request);
         let (handler, limits) = (Arc::clone(&self.handler), Arc::clone(&self.limits));
         let progress = Arc::clone(&self.progress);
         Box::pin(async move {
@@ -94,6 +98,10 @@ where
                 }
                 RawReply::Cut(response, sent) => Ok(response.map(|bytes| Answer::cut(bytes, sent, progress))),
                 RawReply::HangUp => Err(CutShort),
+                RawReply::TakeOver(response, take_over) => {
+                    progress.agree(Agreed { socket, take_over });
+                    Ok(response.map(|bytes| Answer::whole(bytes, progress)))
+                }
             }
         })
     }

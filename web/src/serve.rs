@@ -91,7 +91,8 @@ impl Gate {
             let Ok((place, (stream, peer))) = next else { break };
             let progress = Arc::new(Progress::new(Slot::of(&slots)));
             let wire = Wire::new(stream, Arc::clone(&progress), Arc::clone(&self.limits), self.extra_header);
-            let connection = self.connection(wire, service(progress, peer), stopped.clone());
+            let service = service(Arc::clone(&progress), peer);
+            let connection = self.connection(wire, service, progress, stopped.clone());
             connections.spawn(async move {
                 connection.await;
                 drop(place);
@@ -105,11 +106,12 @@ impl Gate {
         drain(connections, self.limits.stop).await;
     }
 
-    /// One client from its first request to its last.
+    /// One client from its first request to its last, and what it goes on with after HTTP.
     fn connection<S>(
         &self,
         wire: Wire,
         service: S,
+        progress: Arc<Progress>,
         mut stopped: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + Send + use<S>
     where
@@ -120,7 +122,8 @@ impl Gate {
             // Anything up to here reaches the service, which can tell a long target from many headers.
             .max_header_size(self.limits.target + self.limits.headers)
             .header_read_timeout(None)
-            .serve_connection(TokioIo::new(wire), service);
+            .serve_connection(TokioIo::new(wire), service)
+            .with_upgrades();
         async move {
             let mut connection = pin!(connection);
             let ended = tokio::select! {
@@ -134,6 +137,11 @@ impl Gate {
             };
             if let Err(error) = ended {
                 tracing::debug!(error = %error, "connection ended early");
+            } else if let Some(agreed) = progress.agreed() {
+                tokio::select! {
+                    () = agreed.run() => {}
+                    _ = stopped.changed() => {}
+                }
             }
         }
     }

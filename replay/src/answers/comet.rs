@@ -14,7 +14,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::envelope::{self, Calls, Reply};
-use super::{Answer, View, comet_txs};
+use super::{Answer, Twist, View, comet_txs, lies};
 use crate::recording::{Height, Outcome, cometbft_path, items};
 use crate::tally::Call;
 
@@ -51,7 +51,7 @@ pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
 fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
     let (call, outcome) = match method {
         "status" => (Call::Status, status(view)),
-        "block" => (Call::Block, height(view, params).map(|h| Reply::Result(h.block.clone()))),
+        "block" => (Call::Block, block(view, params)),
         "block_results" => (Call::BlockResults, block_results(view, params)),
         "abci_query" => (Call::AbciQuery, recorded(view, method, params)),
         "abci_info" => (Call::CometOther, abci_info(view)),
@@ -68,7 +68,7 @@ fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
 
 /// The height asked for, or the error that a node answers when it has no such height.
 fn height<'a>(view: View<'a>, params: &Params) -> Result<&'a Height, Reply> {
-    let (first, shown) = (view.recording.first(), view.shown);
+    let (first, shown) = (view.base(), view.shown);
     let wanted = match params.get("height").map(String::as_str) {
         None | Some("") => i128::from(shown),
         Some(text) => text.parse::<i64>().map(i128::from).map_err(|e| {
@@ -82,18 +82,27 @@ fn height<'a>(view: View<'a>, params: &Params) -> Result<&'a Height, Reply> {
     } else if wanted < i128::from(first) {
         format!("height {wanted} is not available, lowest height is {first}")
     } else {
-        let height = u64::try_from(wanted).ok().and_then(|h| view.recording.height(h));
+        let height = u64::try_from(wanted).ok().and_then(|h| view.recording.height(view.answered(h)));
         return height.ok_or_else(|| missing(view, &format!("height {wanted}")));
     };
     Err(internal(&text))
 }
 
+fn block(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
+    let raw = &height(view, params)?.block;
+    lies::block(raw, &view.twists).map(Reply::Result).map_err(|e| unlike(view, "/block", &e))
+}
+
 fn block_results(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     let height = height(view, params)?;
-    if view.no_results && height.height == view.shown {
+    if view.twists.has(Twist::DiscardAbciResponses) {
+        return Err(internal("node is not persisting finalize block responses"));
+    }
+    if view.twists.has(Twist::NoResults) && height.height == view.shown {
         return Err(internal(&format!("could not find results for height #{}", height.height)));
     }
-    Ok(Reply::Result(height.block_results.clone()))
+    let results = lies::results(&height.block_results, &view.twists);
+    results.map(Reply::Result).map_err(|e| unlike(view, "/block_results", &e))
 }
 
 /// The header out of the block.
@@ -110,7 +119,9 @@ fn header(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     }
     let height = height(view, params)?;
     let outer: Outer<'_> = serde_json::from_slice(&height.block).map_err(|e| odd(view, "/block", &e))?;
-    Ok(Reply::text(format!(r#"{{"header":{}}}"#, outer.block.header)))
+    let header =
+        lies::header(outer.block.header.get(), &view.twists).map_err(|e| unlike(view, "/block", &e))?;
+    Ok(Reply::text(format!(r#"{{"header":{header}}}"#)))
 }
 
 /// The recorded status with the heights, hashes and times of what is shown.
@@ -124,8 +135,10 @@ fn status(view: View<'_>) -> Result<Reply, Reply> {
     let raw = recorded_result(view, "status", &Params::new())?;
     let status: Status<'_> = serde_json::from_slice(raw).map_err(|e| odd(view, "/status", &e))?;
     let latest = sync_info(view, "latest", view.shown)?;
-    let earliest = sync_info(view, "earliest", view.recording.first())?;
-    let (node, validator) = (status.node_info, status.validator_info);
+    let earliest = sync_info(view, "earliest", view.base())?;
+    let node = lies::network(status.node_info.get(), "/network", &view.twists)
+        .map_err(|e| unlike(view, "/status", &e))?;
+    let validator = status.validator_info;
     Ok(Reply::text(format!(
         r#"{{"node_info":{node},"sync_info":{{{latest},{earliest},"catching_up":false}},"validator_info":{validator}}}"#
     )))
@@ -248,6 +261,10 @@ pub(super) fn missing(view: View<'_>, question: &str) -> Reply {
 }
 
 pub(super) fn odd(view: View<'_>, what: &str, error: &serde_json::Error) -> Reply {
+    unlike(view, what, &error.to_string())
+}
+
+fn unlike(view: View<'_>, what: &str, error: &str) -> Reply {
     missing(view, &format!("a well-formed {what}: {error}"))
 }
 

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::comet::{array, missing};
 use super::envelope::{self, Calls, Reply};
-use super::{Answer, View, ethereum, logs};
+use super::{Answer, Twist, View, ethereum, lies, logs};
 use crate::recording::{Height, Outcome, Trace};
 use crate::tally::Call;
 
@@ -47,6 +47,10 @@ fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
     if view.recording.is_ethereum() {
         return ethereum::reply(view, call, &params);
     }
+    if view.twists.has(Twist::NoTracing) && method.starts_with("debug_") {
+        view.tally.count(Call::EthOther);
+        return unserved(method);
+    }
     let (kind, outcome) = match method {
         "eth_blockNumber" => (Call::EthBlockNumber, Ok(Reply::text(format!("\"{:#x}\"", view.shown)))),
         "eth_getBlockReceipts" => (Call::EthBlockReceipts, block_receipts(view, &params)),
@@ -68,12 +72,22 @@ fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
 
 fn block_receipts(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let height = tag(view, params, 0)?;
-    if view.null_receipts {
+    if view.twists.has(Twist::NullReceipts) {
         return Ok(Reply::null());
     }
-    let Some(recorded) = at(view, height)? else { return Ok(Reply::null()) };
-    let receipts = recorded.eth_receipts.clone();
-    receipts.map(Reply::Result).ok_or_else(|| missing(view, &format!("the receipts of height {height}")))
+    if has_no_receipts(view, height) {
+        return Ok(Reply::text("[]"));
+    }
+    let Some(recorded) = at(view, view.answered(height))? else { return Ok(Reply::null()) };
+    let absent = || missing(view, &format!("the receipts of height {height}"));
+    let receipts = recorded.eth_receipts.as_ref().ok_or_else(absent)?;
+    let odd = |e| missing(view, &format!("well-formed receipts of height {height}: {e}"));
+    lies::receipts(receipts, &view.twists).map(Reply::Result).map_err(odd)
+}
+
+/// Whether the EVM's index of a height is pruned.
+fn has_no_receipts(view: View<'_>, height: u64) -> bool {
+    view.twists.get(Twist::PrunedReceipts).is_some_and(|base| height < base)
 }
 
 fn block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
@@ -81,7 +95,10 @@ fn block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     if params.get(1).is_some_and(|full| full.get() == "true") {
         return Err(missing(view, &format!("eth_getBlockByNumber {height} with full transactions")));
     }
-    let Some(recorded) = at(view, height)? else { return Ok(Reply::null()) };
+    if has_no_receipts(view, height) {
+        return Ok(Reply::null());
+    }
+    let Some(recorded) = at(view, view.answered(height))? else { return Ok(Reply::null()) };
     let block = recorded.eth_block.clone();
     block.map(Reply::Result).ok_or_else(|| missing(view, &format!("the EVM block of height {height}")))
 }
@@ -91,7 +108,7 @@ fn receipt(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let Some((height, index)) = view.recording.place_of_receipt(&hash) else {
         return Ok(Reply::null());
     };
-    if view.null_receipts {
+    if view.twists.has(Twist::NullReceipts) || has_no_receipts(view, height) {
         return Ok(Reply::null());
     }
     let Some(recorded) = at(view, height)? else { return Ok(Reply::null()) };
@@ -105,7 +122,7 @@ fn receipt(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
 fn trace_block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let height = tag(view, params, 0)?;
     call_tracer(view, params)?;
-    trace_of(view, height).map(|trace| match trace {
+    trace_of(view, view.answered(height)).map(|trace| match trace {
         Trace::Result(raw) => Reply::Result(raw),
         Trace::Error(raw) => Reply::Error(raw),
     })
@@ -147,6 +164,8 @@ fn trace_of(view: View<'_>, height: u64) -> Result<Trace, Reply> {
     if height < 2 {
         return Err(Reply::error(-32000, "genesis is not traceable", None));
     }
+    // Traced is on the state before.
+    has_state(view, height - 1)?;
     let recorded =
         at(view, height)?.ok_or_else(|| Reply::error(-32000, &format!("block #{height} not found"), None))?;
     match (&recorded.eth_trace, recorded.eth_receipts.as_deref()) {
@@ -160,7 +179,13 @@ fn trace_of(view: View<'_>, height: u64) -> Result<Trace, Reply> {
 fn transaction(view: View<'_>, raw: Option<&RawValue>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let hash = text(params, 0, "transaction hash")?.to_ascii_lowercase();
     match view.recording.place_of_receipt(&hash) {
-        Some((height, _)) if height > view.shown || view.null_receipts => Ok(Reply::null()),
+        Some((height, _))
+            if height > view.shown
+                || view.twists.has(Twist::NullReceipts)
+                || has_no_receipts(view, height) =>
+        {
+            Ok(Reply::null())
+        }
         _ => recorded(view, "eth_getTransactionByHash", raw),
     }
 }
@@ -182,7 +207,9 @@ fn other_hash(
         hash.and_then(|hash| view.recording.place_of_tx(&hash))
     };
     match height {
-        Some((height, _)) if height <= view.shown && !view.null_receipts => recorded(view, method, raw),
+        Some((height, _)) if height <= view.shown && !view.twists.has(Twist::NullReceipts) => {
+            recorded(view, method, raw)
+        }
         _ => {
             let prefix = if to_cosmos { "" } else { "0x" };
             Ok(Reply::text(format!("\"{prefix}{}\"", "0".repeat(64))))
@@ -206,6 +233,7 @@ fn eth_call(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     if height > view.shown {
         return Err(Reply::error(-32000, &format!("block #{height} not found"), None));
     }
+    has_state(view, height)?;
     match view.recording.state().eth_call(message.to, message.data, height) {
         Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
         Some(Outcome::Error(raw)) => Ok(Reply::Error(raw.clone())),
@@ -221,11 +249,12 @@ pub(super) fn recorded(view: View<'_>, method: &str, params: Option<&RawValue>) 
         None if NAMESPACES.iter().any(|namespace| method.starts_with(namespace)) => {
             Err(missing(view, &format!("json-rpc {method} {params}")))
         }
-        None => {
-            let message = format!("the method {method} does not exist/is not available");
-            Err(Reply::error(-32601, &message, None))
-        }
+        None => Err(unserved(method)),
     }
+}
+
+fn unserved(method: &str) -> Reply {
+    Reply::error(-32601, &format!("the method {method} does not exist/is not available"), None)
 }
 
 /// The height, nothing above the shown one; loud below the first.
@@ -235,6 +264,14 @@ fn at(view: View<'_>, height: u64) -> Result<Option<&Height>, Reply> {
     }
     let recorded = view.recording.height(height);
     recorded.map(Some).ok_or_else(|| missing(view, &format!("height {height}")))
+}
+
+/// As minievm says that a height's state is pruned: the SDK's words, and its name for the kind of error.
+fn has_state(view: View<'_>, height: u64) -> Result<(), Reply> {
+    match view.no_state(height) {
+        None => Ok(()),
+        Some(why) => Err(Reply::error(-32000, &format!("{why}: invalid request"), None)),
+    }
 }
 
 fn tag(view: View<'_>, params: &[&RawValue], position: usize) -> Result<u64, Reply> {

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::View;
 use super::comet::{array, missing};
 use super::envelope::Reply;
 use super::eth::{invalid_params, number_of};
 use super::ethereum;
+use super::{Twist, View};
 
 /// The argument of `eth_getLogs`.
 #[derive(Deserialize)]
@@ -141,7 +141,7 @@ fn receipts<'a>(view: View<'a>, from: u64, to: u64) -> Result<Vec<Vec<&'a str>>,
         let text = |e| missing(view, &format!("a receipt in UTF-8: {e}"));
         return texts.map(|receipt| logs(receipt.map_err(text)?)).collect();
     }
-    if view.null_receipts {
+    if view.twists.has(Twist::NullReceipts) {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();

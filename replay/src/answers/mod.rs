@@ -10,11 +10,13 @@ mod eth;
 mod ethereum;
 mod executor;
 mod gateway;
+mod lies;
 mod logs;
 mod query;
 mod rest;
 mod rest_txs;
 mod search;
+mod twist;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,6 +26,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::recording::Recording;
 use crate::tally::Tally;
+pub use twist::{Twist, Twists};
 
 /// The three services of a node, and the one of its bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,10 +63,8 @@ pub struct View<'a> {
     pub recording: &'a Recording,
     /// The height of the tip; heights above it do not exist.
     pub shown: u64,
-    /// The EVM index lags: receipts of the tip and below are `null`.
-    pub null_receipts: bool,
-    /// The tip is stored and not executed yet: it has no results, as a node has it for a moment in every block.
-    pub no_results: bool,
+    /// In what the answer differs from that of a sound node.
+    pub twists: Twists,
     /// Where calls and missing questions are counted.
     pub tally: &'a Tally,
 }
@@ -71,7 +72,33 @@ pub struct View<'a> {
 impl View<'_> {
     /// The last height whose transactions are executed, and so in the index.
     fn executed(&self) -> u64 {
-        self.shown.saturating_sub(u64::from(self.no_results))
+        self.shown.saturating_sub(u64::from(self.twists.has(Twist::NoResults)))
+    }
+
+    /// The first height that is not pruned; a node always has its tip.
+    fn base(&self) -> u64 {
+        self.recording.first().max(self.twists.get(Twist::Pruned).unwrap_or(0)).min(self.shown)
+    }
+
+    /// The height that a question by height is answered with: another one if a cache mixes them up.
+    fn answered(&self, height: u64) -> u64 {
+        let (base, shown) = (self.base(), self.shown);
+        let Some(chance) = self.twists.get(Twist::OtherHeight).filter(|_| (base..=shown).contains(&height))
+        else {
+            return height;
+        };
+        let others = shown - base;
+        let other = base + chance.checked_rem(others).unwrap_or(0);
+        if others > 0 && other >= height { other + 1 } else { other }
+    }
+
+    /// Why there is no state at a height, as the SDK says it; nothing if there may be.
+    fn no_state(&self, height: u64) -> Option<String> {
+        let pruned = self.twists.get(Twist::Pruned).is_some_and(|base| height < base.min(self.shown));
+        let latest = self.shown;
+        pruned.then(|| {
+            format!("failed to load state at height {height}; version mismatch on immutable IAVL tree; version does not exist. Version has either been pruned, or is for a future block height (latest height: {latest})")
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::gateway::{GatewayBlock, gateway_block};
-use super::{Answer, View, rest_txs};
+use super::{Answer, Twist, View, lies, rest_txs};
 use crate::recording::{Height, items, query_pairs};
 use crate::tally::Call;
 
@@ -23,6 +23,7 @@ const BLOCK_TXS: &str = "/cosmos/tx/v1beta1/txs/block/";
 const TXS: &str = "/cosmos/tx/v1beta1/txs";
 const TX: &str = "/cosmos/tx/v1beta1/txs/";
 const DECODE: &str = "/cosmos/tx/v1beta1/decode";
+const NODE_INFO: &str = "/cosmos/base/tendermint/v1beta1/node_info";
 const BECH32: &str = "/cosmos/auth/v1beta1/bech32";
 /// The page that a question without pagination gets (`query.DefaultLimit`).
 const DEFAULT_LIMIT: u64 = 100;
@@ -54,7 +55,8 @@ fn block(view: View<'_>, height: &str) -> Result<Answer, Answer> {
         let message = "requested block height is bigger then the chain length";
         return Err(error(StatusCode::BAD_REQUEST, 3, message));
     }
-    let GatewayBlock { block_id, block, sdk_block } = in_gateway_form(view, at(view, height)?)?;
+    let GatewayBlock { block_id, block, sdk_block } =
+        in_gateway_form(view, at(view, view.answered(height))?)?;
     Ok(ok(&[r#"{"block_id":"#, &block_id, r#","block":"#, &block, r#","sdk_block":"#, &sdk_block, "}"]))
 }
 
@@ -68,7 +70,7 @@ fn block_txs(view: View<'_>, height: &str, query: &str) -> Result<Answer, Answer
             "codespace sdk code 26: invalid height: requested height {height} but height must not be less than 1 or greater than the current height {shown}"
         )));
     }
-    let recorded = at(view, height)?;
+    let recorded = at(view, view.answered(height))?;
     let total = recorded.raw_txs().map_err(|e| odd(view, height, &e.to_string()))?.len();
     let txs = page(view, recorded, total, query)?;
     let GatewayBlock { block_id, block, .. } = in_gateway_form(view, recorded)?;
@@ -145,6 +147,9 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
             "codespace sdk code 26: invalid height: cannot query with height in the future; please provide a valid height",
         ));
     }
+    if let Some(why) = height.and_then(|h| view.no_state(h)) {
+        return Err(unknown(&format!("codespace sdk code 18: invalid request: {why}")));
+    }
     let method = request.method().as_str();
     let found = view.recording.state().rest(method, path, height, Some(request.body()));
     let found = found.ok_or_else(|| {
@@ -153,7 +158,13 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
         missing(view, &format!("{method} {path}{at} {body}"))
     })?;
     let status = StatusCode::from_u16(found.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Ok(Answer::new(status, found.body.clone()))
+    if path != NODE_INFO || !view.twists.has(Twist::WrongChain) {
+        return Ok(Answer::new(status, found.body.clone()));
+    }
+    let odd = |e: &str| missing(view, &format!("a well-formed {path}: {e}"));
+    let body = std::str::from_utf8(&found.body).map_err(|e| odd(&e.to_string()))?;
+    let body = lies::network(body, "/default_node_info/network", &view.twists).map_err(|e| odd(&e))?;
+    Ok(Answer::new(status, body))
 }
 
 fn in_gateway_form(view: View<'_>, height: &Height) -> Result<GatewayBlock, Answer> {
@@ -169,9 +180,10 @@ fn in_gateway_form(view: View<'_>, height: &Height) -> Result<GatewayBlock, Answ
 }
 
 pub(super) fn at(view: View<'_>, height: u64) -> Result<&Height, Answer> {
-    let first = view.recording.first();
+    let first = view.base();
     view.recording
         .height(height)
+        .filter(|_| height >= first)
         .ok_or_else(|| unknown(&format!("height {height} is not available, lowest height is {first}")))
 }
 

@@ -12,7 +12,7 @@ mod write;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -94,7 +94,7 @@ pub(crate) type Place = (u64, usize);
 pub struct Recording {
     summary: Summary,
     heights: Vec<Height>,
-    state: StateAnswers,
+    state: Arc<StateAnswers>,
     txs: OnceLock<HashMap<[u8; 32], Place>>,
     eth_txs: OnceLock<HashMap<String, Place>>,
     indexed: OnceLock<Vec<Indexed>>,
@@ -116,7 +116,22 @@ impl Recording {
         if extra.exists() {
             lines::for_each_line(&extra, |line| state.add(line))?;
         }
-        Ok(Self {
+        Ok(Self::of(summary, heights, Arc::new(state)))
+    }
+
+    /// The same chain under another name with these heights in place of its last ones.
+    pub(crate) fn with_last(&self, name: String, last: &[Height]) -> Result<Self, Error> {
+        let (same, old) = self.heights.split_at(self.heights.len().saturating_sub(last.len()));
+        let (old, new) = (counted(old)?, counted(last)?);
+        let mut summary = Summary { name, ..self.summary.clone() };
+        summary.txs = (summary.txs + new.txs).saturating_sub(old.txs);
+        summary.evm_txs = (summary.evm_txs + new.evm_txs).saturating_sub(old.evm_txs);
+        summary.trace_frames = (summary.trace_frames + new.trace_frames).saturating_sub(old.trace_frames);
+        Ok(Self::of(summary, [same, last].concat(), Arc::clone(&self.state)))
+    }
+
+    fn of(summary: Summary, heights: Vec<Height>, state: Arc<StateAnswers>) -> Self {
+        Self {
             summary,
             heights,
             state,
@@ -124,7 +139,7 @@ impl Recording {
             eth_txs: OnceLock::new(),
             indexed: OnceLock::new(),
             hashes: OnceLock::new(),
-        })
+        }
     }
 
     /// What and how much is recorded.
@@ -240,6 +255,16 @@ impl Recording {
         }
         index
     }
+}
+
+/// A summary that only counts.
+fn counted(heights: &[Height]) -> Result<Summary, Error> {
+    let mut counts = Summary::about("", "", "", "");
+    for height in heights {
+        let odd = |message| Error::Fork { height: height.height, message };
+        write::count(height, &mut counts).map_err(odd)?;
+    }
+    Ok(counts)
 }
 
 fn read_summary(path: &Path) -> Result<Summary, Error> {

@@ -134,7 +134,9 @@ impl RecordingWriter {
         let Summary { name, chain_id, vm, fee_denom, .. } = about;
         let mut summary = Summary::about(&name, &chain_id, &vm, &fee_denom);
         summary.state_queries = self.queries;
-        compress(&blocks, &self.dir.join(BLOCKS_FILE), level, |line| count(line, &mut summary))?;
+        compress(&blocks, &self.dir.join(BLOCKS_FILE), level, |line| {
+            count(&Height::parse(line)?, &mut summary)
+        })?;
         compress(&state, &self.dir.join(STATE_FILE), level, |_| Ok(()))?;
         if summary.first_height == 0 {
             return Err(Error::file(&blocks, "no height was recorded"));
@@ -205,7 +207,7 @@ fn compress(
 }
 
 /// Adds one height to the counts.
-fn count(line: &[u8], summary: &mut Summary) -> Result<(), String> {
+pub(super) fn count(height: &Height, summary: &mut Summary) -> Result<(), String> {
     #[derive(Deserialize)]
     struct Frame {
         #[serde(default)]
@@ -219,7 +221,6 @@ fn count(line: &[u8], summary: &mut Summary) -> Result<(), String> {
     fn frames(frame: &Frame) -> u64 {
         1 + frame.calls.iter().map(frames).sum::<u64>()
     }
-    let height = Height::parse(line)?;
     let bad = |e: serde_json::Error| e.to_string();
     if summary.first_height == 0 {
         summary.first_height = height.height;

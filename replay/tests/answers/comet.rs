@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Request;
-use replay::answers::{Service, View, answer};
+use replay::answers::{Service, Twist, Twists, View, answer};
 use replay::recording::Outcome;
 use replay::tally::Tally;
 use serde_json::{Value, json};
@@ -91,8 +91,12 @@ fn a_height_above_the_shown_one_and_one_below_the_first_are_refused_in_the_nodes
 #[test]
 fn results_of_the_tip_alone_may_lag_and_are_missed_in_the_nodes_words() {
     let tally = Tally::default();
-    let view =
-        View { recording: &EVM.recording, shown: 9, null_receipts: false, no_results: true, tally: &tally };
+    let view = View {
+        recording: &EVM.recording,
+        shown: 9,
+        twists: Twists::from([(Twist::NoResults, 0)]),
+        tally: &tally,
+    };
     let answer = |height: u64| answer(COMET, view, &get(&format!("/block_results?height={height}")));
     assert!(std::str::from_utf8(&answer(9).body).unwrap().contains("could not find results for height #9"));
     assert_eq!(answer(8).status, 200);

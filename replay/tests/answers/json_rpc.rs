@@ -1,6 +1,6 @@
 //! The EVM's JSON-RPC against the recordings.
 
-use replay::answers::{Service, View, answer};
+use replay::answers::{Service, Twist, Twists, View, answer};
 use replay::recording::Trace;
 use replay::tally::Tally;
 use serde_json::{Value, json};
@@ -91,8 +91,12 @@ fn every_receipt_and_trace_is_found_by_its_hash() {
 #[test]
 fn receipts_are_null_while_the_index_lags() {
     let tally = Tally::default();
-    let view =
-        View { recording: &EVM.recording, shown: 226, null_receipts: true, no_results: false, tally: &tally };
+    let view = View {
+        recording: &EVM.recording,
+        shown: 226,
+        twists: Twists::from([(Twist::NullReceipts, 0)]),
+        tally: &tally,
+    };
     let said = answer(JSON_RPC, view, &post("/", &call("eth_getBlockReceipts", json!(["0x2"]))));
     assert_eq!(&said.body[..], br#"{"jsonrpc":"2.0","id":1,"result":null}"#);
 }

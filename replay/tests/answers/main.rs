@@ -8,6 +8,7 @@ mod json_rpc;
 mod logs;
 mod rest;
 mod searches;
+mod twists;
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -15,7 +16,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use http::Request;
 use replay::Recording;
-use replay::answers::{Answer, Service, View, answer};
+use replay::answers::{Answer, Service, Twists, View, answer};
 use replay::tally::Tally;
 use serde_json::Value;
 
@@ -44,15 +45,13 @@ impl Chain {
     }
 
     fn ask_at(&self, shown: u64, service: Service, request: Request<Bytes>) -> Said {
+        self.ask_twisted(Twists::default(), shown, service, &request)
+    }
+
+    fn ask_twisted(&self, twists: Twists, shown: u64, service: Service, request: &Request<Bytes>) -> Said {
         let tally = Tally::default();
-        let view = View {
-            recording: &self.recording,
-            shown,
-            null_receipts: false,
-            no_results: false,
-            tally: &tally,
-        };
-        let Answer { status, body } = answer(service, view, &request);
+        let view = View { recording: &self.recording, shown, twists, tally: &tally };
+        let Answer { status, body } = answer(service, view, request);
         let text = String::from_utf8(body.to_vec()).unwrap();
         Said { status: status.as_u16(), text, missing: tally.missing().count }
     }

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use replay::answers::Service;
+use replay::answers::{Service, Twist};
 use serde_json::{Value, json};
 
 use crate::{Chain, L1, L2, Said, extra, get, post};
@@ -137,8 +137,7 @@ fn the_tip_is_not_in_the_index_until_it_is_executed() {
         let view = replay::answers::View {
             recording: &L2.recording,
             shown,
-            null_receipts: false,
-            no_results: true,
+            twists: [(Twist::NoResults, 0)].into(),
             tally: &tally,
         };
         let answer = replay::answers::answer(COMET, view, &get(&search_path(query, "")));

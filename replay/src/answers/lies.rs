@@ -1,0 +1,226 @@
+//! Lies: an answer with something changed that a sound node would have said otherwise.
+//!
+//! Must hold: a lie has the shape of a sound answer, and changes what its [`Twist`] says and no more; where there is
+//! nothing to lie about, as in a block without transactions, the answer stays sound. What is changed, and how, follows
+//! from the number that comes with the twist.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use chain::time::Timestamp;
+use serde_json::Value;
+
+use super::{Twist, Twists};
+use crate::chance::{below, mix};
+use crate::edit::{get, hex, list, number, put, quantity, text};
+use crate::header::header_hash;
+
+/// What a node says of itself, with its chain's id at `path`, as JSON text.
+pub(super) fn network(raw: &str, path: &str, twists: &Twists) -> Result<String, String> {
+    if !twists.has(Twist::WrongChain) {
+        return Ok(raw.to_owned());
+    }
+    let mut json = parse(raw.as_bytes())?;
+    let other = other_chain(text(&json, path)?);
+    put(&mut json, path, other)?;
+    Ok(json.to_string())
+}
+
+/// A `/block` result.
+pub(super) fn block(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
+    let (txs, header) = (twists.get(Twist::LieTxs), is_header_false(twists));
+    if txs.is_none() && !header {
+        return Ok(raw.clone());
+    }
+    let mut json = parse(raw)?;
+    if let Some(chance) = txs {
+        change_txs(&mut json, chance)?;
+    }
+    if header {
+        let place = json.pointer_mut("/block/header").ok_or("/block/header is missing")?;
+        change_header(place, twists)?;
+        if twists.has(Twist::LieHeaderRehashed) || twists.has(Twist::WrongChain) {
+            let hash = header_hash(get(&json, "/block/header")?)?;
+            put(&mut json, "/block_id/hash", hex::encode_upper(hash))?;
+        }
+    }
+    Ok(json.to_string().into())
+}
+
+/// The header alone, as JSON text.
+pub(super) fn header(raw: &str, twists: &Twists) -> Result<String, String> {
+    if !is_header_false(twists) {
+        return Ok(raw.to_owned());
+    }
+    let mut json = parse(raw.as_bytes())?;
+    change_header(&mut json, twists)?;
+    Ok(json.to_string())
+}
+
+/// A `/block_results` result.
+pub(super) fn results(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
+    let (result, event) = (twists.get(Twist::LieResults), twists.get(Twist::LieEvents));
+    if result.is_none() && event.is_none() {
+        return Ok(raw.clone());
+    }
+    let mut json = parse(raw)?;
+    if let Some(chance) = result {
+        change_result(&mut json, chance)?;
+    }
+    if let Some(chance) = event {
+        change_event(&mut json, chance)?;
+    }
+    Ok(json.to_string().into())
+}
+
+/// An answer to `eth_getBlockReceipts`.
+pub(super) fn receipts(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
+    let Some(chance) = twists.get(Twist::LieReceipts) else { return Ok(raw.clone()) };
+    let Value::Array(mut receipts) = parse(raw)? else { return Err("the receipts are no array".to_owned()) };
+    if receipts.is_empty() {
+        return Ok(raw.clone());
+    }
+    let place = below(mix(chance), receipts.len());
+    let receipt = &mut receipts[place];
+    match chance % 5 {
+        0 => {
+            let other = if text(receipt, "/status")? == "0x1" { "0x0" } else { "0x1" };
+            put(receipt, "/status", other)?;
+        }
+        1 if !list(receipt, "/logs")?.is_empty() => {
+            let logs = list(receipt, "/logs")?;
+            let fewer = logs[..logs.len() - 1].to_vec();
+            put(receipt, "/logs", fewer)?;
+        }
+        2 => {
+            let hash = other_digit(text(receipt, "/transactionHash")?);
+            put(receipt, "/transactionHash", hash)?;
+        }
+        3 => drop(receipts.remove(place)),
+        _ => {
+            let gas = number(receipt, "/gasUsed")?.saturating_add(1);
+            put(receipt, "/gasUsed", quantity(gas))?;
+        }
+    }
+    Ok(Value::Array(receipts).to_string().into())
+}
+
+/// The id of a chain that the recorded one is not.
+fn other_chain(chain_id: &str) -> String {
+    format!("not-{chain_id}")
+}
+
+fn is_header_false(twists: &Twists) -> bool {
+    [Twist::LieHeader, Twist::LieHeaderRehashed, Twist::WrongChain].iter().any(|twist| twists.has(*twist))
+}
+
+fn change_header(header: &mut Value, twists: &Twists) -> Result<(), String> {
+    if twists.has(Twist::WrongChain) {
+        let chain = other_chain(text(header, "/chain_id")?);
+        put(header, "/chain_id", chain)?;
+    }
+    let Some(chance) = twists.get(Twist::LieHeader).or(twists.get(Twist::LieHeaderRehashed)) else {
+        return Ok(());
+    };
+    match chance % 3 {
+        0 => {
+            let time = Timestamp::parse(text(header, "/time")?).map_err(|e| e.to_string())?.unix_nanos();
+            put(header, "/time", Timestamp::from_unix_nanos(time.saturating_add(1)).nanos())
+        }
+        1 => put_other_bytes(header, "/proposer_address", mix(chance)),
+        _ => put_other_bytes(header, "/app_hash", mix(chance)),
+    }
+}
+
+/// Changes bytes that are written in upper-case hex.
+fn put_other_bytes(json: &mut Value, path: &str, chance: u64) -> Result<(), String> {
+    let other = other_bit(hex(json, path)?, chance);
+    put(json, path, hex::encode_upper(other))
+}
+
+fn change_txs(block: &mut Value, chance: u64) -> Result<(), String> {
+    let mut txs = list(block, "/block/data/txs")?.to_vec();
+    if txs.is_empty() {
+        return Ok(());
+    }
+    let place = below(mix(chance), txs.len());
+    if chance.is_multiple_of(2) {
+        txs.remove(place);
+    } else {
+        let tx = decoded(txs[place].as_str().unwrap_or_default())?;
+        txs[place] = STANDARD.encode(other_bit(tx, mix(mix(chance)))).into();
+    }
+    put(block, "/block/data/txs", txs)
+}
+
+fn change_result(results: &mut Value, chance: u64) -> Result<(), String> {
+    let count = list(results, "/txs_results")?.len();
+    if count == 0 {
+        return Ok(());
+    }
+    let result = format!("/txs_results/{}", below(mix(chance), count));
+    match chance % 3 {
+        0 => {
+            let path = format!("{result}/code");
+            let code = u64::from(number(results, &path)? == 0);
+            put(results, &path, code)
+        }
+        1 => {
+            let path = format!("{result}/data");
+            let data = decoded(get(results, &path)?.as_str().unwrap_or_default())?;
+            let data = if data.is_empty() { vec![0] } else { other_bit(data, mix(mix(chance))) };
+            put(results, &path, STANDARD.encode(data))
+        }
+        _ => {
+            let path = format!("{result}/gas_used");
+            let gas = number(results, &path)?.saturating_add(1);
+            put(results, &path, gas.to_string())
+        }
+    }
+}
+
+fn change_event(results: &mut Value, chance: u64) -> Result<(), String> {
+    let mut owners: Vec<String> =
+        (0..list(results, "/txs_results")?.len()).map(|tx| format!("/txs_results/{tx}/events")).collect();
+    owners.push("/finalize_block_events".to_owned());
+    let mut values = Vec::new();
+    for owner in owners {
+        for (event, json) in list(results, &owner)?.iter().enumerate() {
+            let attributes = list(json, "/attributes")?.iter().enumerate();
+            // A node may leave out an empty value.
+            let named = attributes.filter(|(_, attribute)| attribute["value"].is_string());
+            values.extend(named.map(|(i, _)| format!("{owner}/{event}/attributes/{i}/value")));
+        }
+    }
+    let Some(path) = values.get(below(mix(chance), values.len())) else { return Ok(()) };
+    let other = other_digit(text(results, path)?);
+    put(results, path, other)
+}
+
+/// A text with its last digit replaced by another one, or made longer if it has none.
+fn other_digit(text: &str) -> String {
+    match text.rfind(|c: char| c.is_ascii_digit()) {
+        Some(at) => {
+            let other = if text[at..].starts_with('7') { "8" } else { "7" };
+            format!("{}{other}{}", &text[..at], &text[at + 1..])
+        }
+        None => format!("{text}x"),
+    }
+}
+
+/// Bytes with one bit turned round.
+fn other_bit(mut bytes: Vec<u8>, chance: u64) -> Vec<u8> {
+    let place = below(chance, bytes.len());
+    if let Some(byte) = bytes.get_mut(place) {
+        *byte ^= 1 << (mix(chance) % 8);
+    }
+    bytes
+}
+
+fn decoded(base64: &str) -> Result<Vec<u8>, String> {
+    STANDARD.decode(base64).map_err(|e| format!("{base64:?} is not base64: {e}"))
+}
+
+fn parse(raw: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(raw).map_err(|e| e.to_string())
+}

@@ -1,0 +1,168 @@
+//! The EVM's side of a forged height: its block, receipts and traces.
+//!
+//! Not every transaction has a receipt (indexing §6.1). A receipt belongs to the first transaction after that of the
+//! receipt before with the same gas, outcome and number of logs; a receipt that none fits is an error.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+
+use super::{Before, block};
+use crate::edit::{get, list, number, put, quantity, text};
+use crate::recording::{Height, Trace, items};
+
+/// The bytes of a bloom filter, as text: `0x` and hex.
+const BLOOM_BYTES: usize = 256;
+
+/// What of a height only chains with an EVM have.
+#[derive(Default)]
+pub(super) struct Evm {
+    pub(super) block: Option<Bytes>,
+    pub(super) receipts: Option<Bytes>,
+    pub(super) trace: Option<Trace>,
+    /// The forged hash of the EVM's block.
+    pub(super) hash: Option<String>,
+}
+
+pub(super) fn forge(
+    height: &Height,
+    kept: &[bool],
+    before: &Before,
+    block: &block::Block,
+) -> Result<Evm, String> {
+    let (Some(eth_block), Some(receipts)) = (&height.eth_block, &height.eth_receipts) else {
+        return Ok(Evm::default());
+    };
+    let mut eth_block = parse(eth_block)?;
+    let hash = Sha256::new().chain_update(text(&eth_block, "/hash")?).chain_update(&block.hash).finalize();
+    let hash = format!("0x{}", hex::encode(hash));
+    let (receipts, dropped) = split(parse(receipts)?, &height.block_results, kept)?;
+    let receipts = renumbered(receipts, &hash)?;
+    put(&mut eth_block, "/hash", &*hash)?;
+    if let Some(parent) = &before.eth_hash {
+        put(&mut eth_block, "/parentHash", &**parent)?;
+    }
+    let seconds =
+        u64::try_from(block.time.unix_nanos().div_euclid(1_000_000_000)).map_err(|e| e.to_string())?;
+    put(&mut eth_block, "/timestamp", quantity(seconds))?;
+    let mut gone = 0_u64;
+    for receipt in &dropped {
+        gone = gone.saturating_add(number(receipt, "/gasUsed")?);
+    }
+    let gas_used = number(&eth_block, "/gasUsed")?.saturating_sub(gone);
+    put(&mut eth_block, "/gasUsed", quantity(gas_used))?;
+    put(&mut eth_block, "/logsBloom", bloom(&receipts)?)?;
+    let hashes =
+        receipts.iter().map(|r| get(r, "/transactionHash").cloned()).collect::<Result<Vec<_>, _>>()?;
+    put(&mut eth_block, "/transactions", hashes)?;
+    Ok(Evm {
+        block: Some(eth_block.to_string().into()),
+        receipts: Some(Value::Array(receipts).to_string().into()),
+        trace: height.eth_trace.as_ref().map(|trace| traces(trace, &dropped)).transpose()?,
+        hash: Some(hash),
+    })
+}
+
+/// The receipts of the transactions that are kept, and of those that are not.
+fn split(receipts: Value, results: &[u8], kept: &[bool]) -> Result<(Vec<Value>, Vec<Value>), String> {
+    let Value::Array(receipts) = receipts else { return Err("the receipts are no array".to_owned()) };
+    let results = parse(results)?;
+    let mut txs = list(&results, "/txs_results")?.iter().zip(kept);
+    let (mut stay, mut go) = (Vec::new(), Vec::new());
+    for receipt in receipts {
+        let about = About::receipt(&receipt)?;
+        let is_kept = loop {
+            let (result, kept) =
+                txs.next().ok_or_else(|| format!("no transaction has the receipt {about:?}"))?;
+            if About::result(result)? == about {
+                break *kept;
+            }
+        };
+        if is_kept { stay.push(receipt) } else { go.push(receipt) }
+    }
+    Ok((stay, go))
+}
+
+/// What a receipt and the result of its transaction have in common.
+#[derive(Debug, PartialEq, Eq)]
+struct About {
+    gas: u64,
+    ok: bool,
+    logs: usize,
+}
+
+impl About {
+    fn receipt(receipt: &Value) -> Result<Self, String> {
+        Ok(Self {
+            gas: number(receipt, "/gasUsed")?,
+            ok: text(receipt, "/status")? == "0x1",
+            logs: list(receipt, "/logs")?.len(),
+        })
+    }
+
+    fn result(result: &Value) -> Result<Self, String> {
+        let ok = number(result, "/code")? == 0;
+        let mut logs = 0;
+        // A failed transaction's logs are undone.
+        for event in if ok { list(result, "/events")? } else { &[] } {
+            if text(event, "/type")? == "evm" {
+                logs += list(event, "/attributes")?.iter().filter(|a| a["key"] == "log").count();
+            }
+        }
+        Ok(Self { gas: number(result, "/gas_used")?, ok, logs })
+    }
+}
+
+/// Places from 1 and running sums, as minievm counts them; its log indexes are those within a transaction.
+fn renumbered(mut receipts: Vec<Value>, block_hash: &str) -> Result<Vec<Value>, String> {
+    let mut gas = 0_u64;
+    for (place, receipt) in (1..).zip(&mut receipts) {
+        gas = gas.saturating_add(number(receipt, "/gasUsed")?);
+        put(receipt, "/cumulativeGasUsed", quantity(gas))?;
+        let logs = list(receipt, "/logs")?.len();
+        let owners = std::iter::once(String::new()).chain((0..logs).map(|log| format!("/logs/{log}")));
+        for owner in owners {
+            put(receipt, &format!("{owner}/transactionIndex"), quantity(place))?;
+            put(receipt, &format!("{owner}/blockHash"), block_hash)?;
+        }
+    }
+    Ok(receipts)
+}
+
+/// The bloom filter of a block: what is in any of its receipts.
+fn bloom(receipts: &[Value]) -> Result<String, String> {
+    let mut all = vec![0; BLOOM_BYTES];
+    for receipt in receipts {
+        let bloom = text(receipt, "/logsBloom")?;
+        let bytes = hex::decode(bloom.trim_start_matches("0x")).map_err(|e| format!("/logsBloom: {e}"))?;
+        all.iter_mut().zip(bytes).for_each(|(all, one)| *all |= one);
+    }
+    Ok(format!("0x{}", hex::encode(all)))
+}
+
+/// The traces without those of dropped transactions.
+fn traces(trace: &Trace, dropped: &[Value]) -> Result<Trace, String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry<'a> {
+        tx_hash: &'a str,
+    }
+    let Trace::Result(raw) = trace else { return Ok(trace.clone()) };
+    let dropped = dropped.iter().map(|r| text(r, "/transactionHash")).collect::<Result<HashSet<_>, _>>()?;
+    let mut kept = Vec::new();
+    for entry in items(raw).map_err(|e| e.to_string())? {
+        let Entry { tx_hash } = serde_json::from_str(entry.get()).map_err(|e| e.to_string())?;
+        if !dropped.contains(tx_hash) {
+            kept.push(RawValue::get(entry));
+        }
+    }
+    Ok(Trace::Result(format!("[{}]", kept.join(",")).into()))
+}
+
+fn parse(raw: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(raw).map_err(|e| e.to_string())
+}

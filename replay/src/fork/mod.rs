@@ -1,0 +1,116 @@
+//! Another history of a recorded chain: the same up to a height, and different above it.
+//!
+//! Must hold: everything that binds the heights of a chain to each other binds those of a fork as well, so that nothing
+//! but the other history tells them apart. `data_hash`, `last_results_hash`, `last_block_id.hash` and `block_id.hash` are
+//! those of the forged contents, `app_hash` is that of the forged results before, and the EVM's blocks name each other.
+//!
+//! What happened differently is that some transactions did not: a seed says which. They are gone with their results,
+//! receipts and traces; the places and sums of those that stay are those that a node would give them. All header times
+//! are later by the same milliseconds.
+//!
+//! What a fork cannot have: signatures (`last_commit` keeps those of the recorded blocks, which do not sign the forged
+//! ones), part sets (`parts.hash` stays), EVM hashes that are the Keccak of a header (they are other numbers), and state:
+//! the answers about state are those of the recorded chain.
+
+mod block;
+mod evm;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::Error;
+use crate::chance::{mix, number, unit};
+use crate::recording::{Height, Recording, items};
+
+/// The share of transactions that do not happen in a fork.
+const DROPPED: f64 = 0.25;
+
+/// What a forged height says of the one before; `None` is what the recorded one says.
+#[derive(Debug, Default)]
+struct Before {
+    block_hash: Option<String>,
+    app_hash: Option<Vec<u8>>,
+    results_hash: Option<String>,
+    eth_hash: Option<String>,
+}
+
+/// One seed's way of changing a chain.
+#[derive(Debug, Clone, Copy)]
+struct Fork {
+    seed: u64,
+}
+
+impl Recording {
+    /// A chain with the same heights up to and including `at`, and a forged but sound history above it; see
+    /// [`crate::fork`]. `at` may be one below the first height: then all of them are forged.
+    ///
+    /// Fails when `at` is another height, or a height above it is not what a node says.
+    pub fn forked(&self, at: u64, seed: u64) -> Result<Self, Error> {
+        let (first, last) = (self.first(), self.last());
+        if at.saturating_add(1) < first || at > last {
+            return Err(Error::NoSuchHeight { height: at, first, last });
+        }
+        let (fork, mut before) = (Fork { seed }, Before::default());
+        let mut above = Vec::new();
+        for height in self.heights().iter().filter(|height| height.height > at) {
+            let forged = fork.forge(height, before);
+            let (forged, links) = forged.map_err(|message| Error::Fork { height: height.height, message })?;
+            before = links;
+            above.push(forged);
+        }
+        self.with_last(format!("{}, forked at {at} by {seed}", self.summary().name), &above)
+    }
+}
+
+impl Fork {
+    /// A height after those that `before` tells of, and what the next one says of it.
+    fn forge(self, height: &Height, before: Before) -> Result<(Height, Before), String> {
+        let txs = height.raw_txs().map_err(|e| e.to_string())?.len();
+        let kept: Vec<bool> = (0..txs).map(|tx| self.keeps(height.height, tx)).collect();
+        let results = block::results(&height.block_results, &kept, self)?;
+        let block = block::block(&height.block, &kept, &before, self)?;
+        let evm = evm::forge(height, &kept, &before, &block)?;
+        let links = Before {
+            block_hash: Some(block.hash),
+            app_hash: Some(results.app_hash),
+            results_hash: Some(results.hash),
+            eth_hash: evm.hash,
+        };
+        let rest_txs = height.rest_txs.as_deref().map(|txs| only(txs, &kept)).transpose()?;
+        let forged = Height {
+            height: height.height,
+            block: block.text,
+            block_results: results.text,
+            rest_txs,
+            eth_block: evm.block,
+            eth_receipts: evm.receipts,
+            eth_trace: evm.trace,
+        };
+        Ok((forged, links))
+    }
+
+    fn keeps(self, height: u64, tx: usize) -> bool {
+        let tx = u64::try_from(tx).unwrap_or(u64::MAX);
+        unit(number(self.seed, &[height, tx])) >= DROPPED
+    }
+
+    /// How much later its blocks are: 1 to 1,000 ms.
+    fn delay_millis(self) -> i64 {
+        1 + i64::try_from(mix(self.seed) % 1000).unwrap_or(0)
+    }
+
+    /// A hash in the place of one that only a node can make.
+    fn instead_of(self, hash: &[u8]) -> Vec<u8> {
+        Sha256::new().chain_update(self.seed.to_be_bytes()).chain_update(hash).finalize().to_vec()
+    }
+}
+
+/// The items of a raw array that are kept.
+fn only(array: &[u8], kept: &[bool]) -> Result<bytes::Bytes, String> {
+    let items = items(array).map_err(|e| e.to_string())?;
+    if items.len() != kept.len() {
+        return Err(format!("{} items for {} transactions", items.len(), kept.len()));
+    }
+    let kept: Vec<&str> =
+        items.iter().zip(kept).filter(|(_, kept)| **kept).map(|(item, _)| item.get()).collect();
+    Ok(format!("[{}]", kept.join(",")).into())
+}

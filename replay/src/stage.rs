@@ -1,0 +1,198 @@
+//! What the servers of a replay node share: what is played at the moment, the faults, and what was counted.
+//!
+//! Must hold: one request sees one moment, whole: the recording, the shown height and the faults are changed together,
+//! between requests. The shown height never leaves the recording.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Request, Response, StatusCode};
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
+use web::raw::RawReply;
+
+use crate::Error;
+use crate::answers::{Answer, Service, View, answer};
+use crate::fault::{Effects, Fault, effects};
+use crate::recording::Recording;
+use crate::tally::Tally;
+
+/// What is played at a moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Scene {
+    pub(crate) recording: Arc<Recording>,
+    pub(crate) shown: u64,
+    pub(crate) faults: Arc<[Fault]>,
+    /// Whether every connection is closed without an answer.
+    pub(crate) down: bool,
+    /// How often another history has begun.
+    pub(crate) history: u64,
+}
+
+/// The shared state.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    scene: watch::Sender<Scene>,
+    shown: watch::Sender<u64>,
+    seed: u64,
+    requests: [AtomicU64; Service::ALL.len()],
+    faulted: AtomicU64,
+    pub(crate) tally: Tally,
+}
+
+impl Stage {
+    /// Fails when `shown` is not a recorded height.
+    pub(crate) fn new(
+        recording: Arc<Recording>,
+        shown: u64,
+        faults: Vec<Fault>,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        recorded(&recording, shown)?;
+        let scene = Scene { recording, shown, faults: faults.into(), down: false, history: 0 };
+        Ok(Self {
+            scene: watch::Sender::new(scene),
+            shown: watch::Sender::new(shown),
+            seed,
+            requests: Default::default(),
+            faulted: AtomicU64::default(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// What is played now.
+    pub(crate) fn scene(&self) -> Scene {
+        self.scene.borrow().clone()
+    }
+
+    /// Tells of every change of what is played.
+    pub(crate) fn scenes(&self) -> watch::Receiver<Scene> {
+        self.scene.subscribe()
+    }
+
+    /// Tells of every change of the shown height.
+    pub(crate) fn heights(&self) -> watch::Receiver<u64> {
+        self.shown.subscribe()
+    }
+
+    /// How many requests were hit by a fault.
+    pub(crate) fn faulted(&self) -> u64 {
+        self.faulted.load(Relaxed)
+    }
+
+    /// Changes what is played; nothing is changed if `change` fails.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Scene) -> Result<(), Error>) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        self.scene.send_if_modified(|scene| {
+            let mut next = scene.clone();
+            outcome = change(&mut next).and_then(|()| recorded(&next.recording, next.shown));
+            if outcome.is_err() {
+                return false;
+            }
+            // Inside, so that two changes are told in their order.
+            self.shown.send_if_modified(|shown| std::mem::replace(shown, next.shown) != next.shown);
+            *scene = next;
+            true
+        });
+        outcome
+    }
+
+    /// Shows one height more each time, as long as there is one; never ends.
+    pub(crate) async fn grow(&self, every: Duration) {
+        let mut ticks = interval_at(Instant::now() + every, every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let grown = self.change(|scene| {
+                scene.shown = (scene.shown + 1).min(scene.recording.last());
+                Ok(())
+            });
+            if let Err(e) = grown {
+                tracing::error!("the chain cannot grow: {e}");
+            }
+        }
+    }
+
+    /// What the faults do to the next request of a service.
+    pub(crate) fn next_effects(&self, service: Service, scene: &Scene) -> Effects {
+        let ordinal = self.requests[service as usize].fetch_add(1, Relaxed);
+        let effects = effects(&scene.faults, self.seed, service, ordinal);
+        if effects != Effects::default() {
+            self.faulted.fetch_add(1, Relaxed);
+        }
+        effects
+    }
+
+    /// The answer of a scene with the effects that change answers.
+    pub(crate) fn answer(
+        &self,
+        service: Service,
+        scene: &Scene,
+        effects: &Effects,
+        request: &Request<Bytes>,
+    ) -> Answer {
+        let shown = scene.shown.saturating_sub(effects.stale_by).max(scene.recording.first());
+        let view = View { recording: &scene.recording, shown, twists: effects.twists, tally: &self.tally };
+        answer(service, view, request)
+    }
+
+    pub(crate) async fn reply(self: Arc<Self>, service: Service, request: Request<Bytes>) -> RawReply {
+        let scene = self.scene();
+        if scene.down {
+            return RawReply::HangUp;
+        }
+        let effects = self.next_effects(service, &scene);
+        if !effects.delay.is_zero() {
+            sleep(effects.delay).await;
+        }
+        if effects.hang_up {
+            return RawReply::HangUp;
+        }
+        if let Some((status, after)) = effects.status {
+            return refusal(status, after).into();
+        }
+        // A node that is slow answers with what it knows by then.
+        let answer = self.answer(service, &self.scene(), &effects, &request);
+        let half = answer.body.len() / 2;
+        let response = response(service, answer);
+        if effects.cut { RawReply::Cut(response, half) } else { response.into() }
+    }
+}
+
+fn recorded(recording: &Recording, height: u64) -> Result<(), Error> {
+    let (first, last) = (recording.first(), recording.last());
+    if (first..=last).contains(&height) { Ok(()) } else { Err(Error::NoSuchHeight { height, first, last }) }
+}
+
+fn response(service: Service, answer: Answer) -> Response<Bytes> {
+    let Answer { status, body } = answer;
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let is_text = service == Service::Executor && !status.is_success();
+    let kind = if is_text { "text/plain; charset=utf-8" } else { "application/json" };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        let allowed = match service {
+            Service::JsonRpc => "POST",
+            Service::Executor => "GET",
+            Service::Comet | Service::Rest => "GET, POST",
+        };
+        headers.insert(ALLOW, HeaderValue::from_static(allowed));
+    }
+    response
+}
+
+/// What a proxy in front of a node says: text, not the node's JSON.
+fn refusal(status: StatusCode, after: Option<u64>) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(b"a fault played by the replay node\n"));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    if let Some(seconds) = after {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}

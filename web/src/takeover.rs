@@ -1,0 +1,90 @@
+//! What becomes of a connection that leaves HTTP behind: a handler of [`crate::raw`] answers 101 and takes the socket.
+//!
+//! Must hold: a connection that was taken over counts as one to [`crate::limits::Limits::connections`] until the end,
+//! is closed when the server stops, and no longer has timeouts, but for a peer that takes nothing of what is written
+//! ([`crate::limits::Limits::write_stall`]). How much is read at once, and what is answered when, is up to the handler.
+
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The socket of a client after its last HTTP answer, from the first byte that is no HTTP on.
+#[derive(Debug)]
+pub struct Socket(TokioIo<Upgraded>);
+
+/// What is done with the socket; the connection is closed when that ends.
+pub struct TakeOver(Box<dyn FnOnce(Socket) -> BoxFuture<'static, ()> + Send>);
+
+impl TakeOver {
+    /// Goes on with `then`. It is dropped at an await of its own when the server stops.
+    pub fn new<F>(then: impl FnOnce(Socket) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Self(Box::new(|socket| Box::pin(then(socket))))
+    }
+}
+
+impl fmt::Debug for TakeOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TakeOver")
+    }
+}
+
+/// A take-over that waits for the answer 101 to leave.
+pub(crate) struct Agreed {
+    pub(crate) socket: OnUpgrade,
+    pub(crate) take_over: TakeOver,
+}
+
+impl Agreed {
+    /// Runs the take-over to its end. Call it when hyper is done with the connection.
+    pub(crate) async fn run(self) {
+        match self.socket.await {
+            Ok(socket) => (self.take_over.0)(Socket(TokioIo::new(socket))).await,
+            Err(error) => tracing::debug!(error = %error, "the connection did not leave HTTP"),
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
