@@ -1,0 +1,216 @@
+//! Which records a lane keeps, and what they take back.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+
+use schema::audit::{Ground, Report, audit};
+use schema::block::{Block, Blocks, hash_at};
+use schema::digest;
+use schema::meta::{self, BlockLane, Identity, Rewinds};
+use schema::nft::Refused;
+use schema::rewind::{By, Rewound, rewind};
+use schema::rollback::take_back;
+use schema::undo::{HEIGHTS, Lane, Record, RecordKey, UndoRecords, seal};
+use store::key::All;
+use store::{Batch, Counts, Durability, Key as _, MemStore, Message, Order, Store, Table as _, Txn};
+
+/// How a commit ends.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Sealed,
+    Plain,
+}
+
+fn database() -> MemStore {
+    let store = MemStore::new();
+    let identity = Identity {
+        format: schema::FORMAT,
+        chain_id: "test-1".to_owned(),
+        vm: "evm".to_owned(),
+        prefix: "init".to_owned(),
+        start_height: 1,
+    };
+    schema::open::or_create(&store, &identity).unwrap();
+    store
+}
+
+fn hash(height: u64) -> [u8; 32] {
+    let mut hash = [0xaa; 32];
+    hash[..8].copy_from_slice(&height.to_be_bytes());
+    hash
+}
+
+/// Commits the blocks of `heights` together.
+fn blocks(store: &MemStore, heights: std::ops::RangeInclusive<u64>, end: End) {
+    commit(store, end, |txn| {
+        for height in heights {
+            let json = format!(r#"{{"height":"{height}","hash":"{}"}}"#, hex::encode_upper(hash(height)));
+            let block = Block { first_tx: 1, first_evm_tx: 1, json: json.into_bytes(), ..Block::default() };
+            txn.append::<Blocks>(&height, &Message(block));
+            meta::put(txn, &BlockLane { height, hash: hash(height).to_vec(), ..BlockLane::default() });
+        }
+    });
+}
+
+fn commit(store: &MemStore, end: End, write: impl FnOnce(&mut Txn<'_>)) {
+    let snapshot = store.snapshot().unwrap();
+    let mut counts = Counts::new(1);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    write(&mut txn);
+    let (batch, _) = if end == End::Sealed { seal(txn, Lane::Blocks).unwrap() } else { txn.finish() };
+    store.commit(batch, Durability::Buffered).unwrap();
+}
+
+/// Something that is no height's.
+fn late(store: &MemStore, account: u8, found_at: u64, end: End) {
+    let account = schema::keys::Owner(chain::Account::from_bytes(&[account; 20]).unwrap());
+    commit(store, end, |txn| txn.put::<Refused>(&account, &found_at));
+}
+
+fn refused(store: &MemStore) -> usize {
+    store::table::rows::<Refused>(&*store.snapshot().unwrap(), &All, Order::Asc, 100).unwrap().len()
+}
+
+/// Heights and parts of the records.
+fn records(store: &MemStore) -> Vec<(u64, u32)> {
+    let snapshot = store.snapshot().unwrap();
+    let rows = store::table::rows::<UndoRecords>(&*snapshot, &All, Order::Asc, usize::MAX).unwrap();
+    rows.into_iter().map(|((_, height, part), _)| (height, part)).collect()
+}
+
+fn height(store: &MemStore) -> u64 {
+    Lane::Blocks.height(&*store.snapshot().unwrap()).unwrap()
+}
+
+#[test]
+fn a_lane_keeps_the_records_of_its_last_heights() {
+    let store = database();
+    let last = HEIGHTS + 40;
+    for height in 1..=last {
+        blocks(&store, height..=height, End::Sealed);
+        late(&store, u8::try_from(height % 256).unwrap(), height, End::Sealed);
+    }
+    let kept: Vec<_> = (41..=last).flat_map(|height| [(height, 0), (height, 1)]).collect();
+    assert_eq!(records(&store), kept);
+    let last_but_all = Rewound { by: By::UndoRecords, from: last, to: 40 };
+    assert_eq!(rewind(&store, 40).unwrap(), last_but_all);
+    assert!(records(&store).is_empty());
+    assert_eq!(meta::read::<Rewinds>(&*store.snapshot().unwrap()).unwrap().unwrap().last_to, 40);
+    assert_eq!(rewind(&store, 39).unwrap().by, By::FullRollback);
+    assert_eq!(height(&store), 39);
+}
+
+#[test]
+fn what_is_older_than_a_commit_without_a_record_is_forgotten() {
+    let store = database();
+    for height in 1..=10 {
+        blocks(&store, height..=height, End::Sealed);
+    }
+    blocks(&store, 11..=20, End::Plain);
+    blocks(&store, 21..=21, End::Sealed);
+    blocks(&store, 22..=22, End::Sealed);
+    assert_eq!(records(&store), [(21, 0), (22, 0)]);
+    assert_eq!(rewind(&store, 20).unwrap().by, By::UndoRecords);
+    // One that belongs to a height without a record leads nowhere, and hides nothing.
+    late(&store, 1, 20, End::Sealed);
+    assert_eq!(records(&store), [(20, 0)]);
+    assert_eq!(rewind(&store, 19).unwrap().by, By::FullRollback);
+    assert_eq!((height(&store), refused(&store)), (19, 0));
+}
+
+#[test]
+fn commits_of_no_height_are_parts_of_the_last_and_go_with_it() {
+    let store = database();
+    blocks(&store, 1..=1, End::Sealed);
+    late(&store, 1, 1, End::Sealed);
+    blocks(&store, 2..=2, End::Sealed);
+    for account in 2..5 {
+        late(&store, account, 2, End::Sealed);
+    }
+    // Nothing changes, so there is nothing to take back.
+    late(&store, 4, 2, End::Sealed);
+    assert_eq!(records(&store), [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)]);
+    assert_eq!(rewind(&store, 1).unwrap().by, By::UndoRecords);
+    assert_eq!((records(&store), refused(&store)), (vec![(1, 0), (1, 1)], 1));
+    late(&store, 9, 1, End::Sealed);
+    assert_eq!(records(&store), [(1, 0), (1, 1), (1, 2)]);
+}
+
+#[test]
+fn a_late_commit_without_a_record_is_noticed_where_it_changed_what_a_record_is_about() {
+    let store = database();
+    blocks(&store, 1..=1, End::Sealed);
+    blocks(&store, 2..=2, End::Sealed);
+    late(&store, 1, 2, End::Sealed);
+    late(&store, 1, 1, End::Plain);
+    assert_eq!(rewind(&store, 1).unwrap().by, By::FullRollback);
+    assert_eq!((height(&store), refused(&store)), (1, 1));
+}
+
+#[test]
+fn a_commit_of_several_heights_is_taken_back_whole_or_not_at_all() {
+    for (to, by) in [(1, By::UndoRecords), (3, By::FullRollback)] {
+        let store = database();
+        blocks(&store, 1..=1, End::Sealed);
+        blocks(&store, 2..=5, End::Sealed);
+        assert_eq!(records(&store), [(1, 0), (5, 0)]);
+        assert_eq!(rewind(&store, to).unwrap(), Rewound { by, from: 5, to });
+        assert_eq!(height(&store), to);
+        assert_eq!(hash_at(&*store.snapshot().unwrap(), to).unwrap(), Some(hash(to)));
+        assert_eq!(hash_at(&*store.snapshot().unwrap(), to + 1).unwrap(), None);
+    }
+}
+
+#[test]
+fn a_rewind_is_counted_in_each_commit_and_changes_no_digest() {
+    let (store, other) = (database(), database());
+    for height in 1..=9 {
+        blocks(&store, height..=height, End::Sealed);
+    }
+    blocks(&other, 1..=4, End::Plain);
+    rewind(&store, 6).unwrap();
+    rewind(&store, 4).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    assert_eq!(meta::read::<Rewinds>(&*snapshot).unwrap(), Some(Rewinds { count: 5, last_to: 4 }));
+    assert_eq!(digest::tables(&*snapshot).unwrap(), digest::tables(&*other.snapshot().unwrap()).unwrap());
+    take_back(&store, 4).unwrap();
+    assert_eq!(
+        meta::read::<Rewinds>(&*store.snapshot().unwrap()).unwrap(),
+        Some(Rewinds { count: 6, last_to: 3 })
+    );
+}
+
+#[test]
+fn an_audit_finds_records_that_are_damaged_or_beyond_their_lane() {
+    let store = database();
+    for height in 1..=3 {
+        blocks(&store, height..=height, End::Sealed);
+    }
+    let checked = |store: &MemStore| {
+        let (snapshot, mut report) = (store.snapshot().unwrap(), Report::default());
+        audit(&Ground::new(&*snapshot).unwrap(), &MemStore::new(), &mut report).unwrap();
+        let of_records = report.plan.rows.into_iter().filter(|(spec, ..)| *spec == UndoRecords::SPEC);
+        (report.checked["undo records"], of_records.map(|(_, key, value)| (key, value)).collect::<Vec<_>>())
+    };
+    assert_eq!(checked(&store), (3, vec![]));
+    let snapshot = store.snapshot().unwrap();
+    let stored = store::table::read::<UndoRecords>(&*snapshot, &(1, 2, 0)).unwrap();
+    let Message(whole) = stored.unwrap();
+    let bad: [(RecordKey, Record); 4] = [
+        ((1, 2, 0), Record { before: whole.before[..9].to_vec(), ..whole.clone() }),
+        ((1, 4, 0), whole.clone()),
+        ((2, 1, 0), whole.clone()),
+        ((7, 1, 0), whole),
+    ];
+    let mut batch = Batch::new();
+    for (key, record) in &bad {
+        batch.put(UndoRecords::SPEC, key.to_bytes(), prost::Message::encode_to_vec(record));
+    }
+    store.commit(batch, Durability::Buffered).unwrap();
+    let found: Vec<_> = bad.iter().map(|(key, _)| (key.to_bytes(), None)).collect();
+    assert_eq!(checked(&store), (6, found));
+}
+
+#[test]
+fn lanes_are_known_by_their_numbers() {
+    assert_eq!([0, 1, 2, 3].map(Lane::of_tag), [None, Some(Lane::Blocks), Some(Lane::InternalTxs), None]);
+}
