@@ -63,6 +63,7 @@ impl Played {
             prefix,
             registry: Arc::new(Registry::from_descriptors(&descriptors.bytes)?),
             descriptors: descriptors.sha256,
+            verified: true,
         })
     }
 

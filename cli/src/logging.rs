@@ -51,18 +51,15 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<(Screen, Dial)> {
     let terminal = io::stderr().is_terminal();
     let screen = Screen { bars: MultiProgress::new(), drawn: terminal && log.format == LogFormat::Text };
     let filter = EnvFilter::try_new(&log.filter).context("log filter")?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_filter_reloading()
-        .with_writer(screen.clone());
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(screen.clone());
     let (started, dial): (_, Arc<dyn Fn(EnvFilter) -> anyhow::Result<()> + Send + Sync>) = match log.format {
         LogFormat::Text => {
-            let builder = builder.with_ansi(terminal).with_target(false);
+            let builder = builder.with_ansi(terminal).with_target(false).with_filter_reloading();
             let handle = builder.reload_handle();
             (builder.try_init(), Arc::new(move |filter| Ok(handle.reload(filter)?)))
         }
         LogFormat::Json => {
-            let builder = builder.json().flatten_event(true);
+            let builder = builder.json().flatten_event(true).with_filter_reloading();
             let handle = builder.reload_handle();
             (builder.try_init(), Arc::new(move |filter| Ok(handle.reload(filter)?)))
         }

@@ -34,7 +34,7 @@ use web::cors::Cors;
 use web::limits::Limits;
 
 use self::read::{Address, CACHE, Cursor, Filter, LOOK_AHEAD, POLL_MS, Reader, Text, missing};
-use self::units::{ByteSize, Span, bytes_text};
+use self::units::{ByteSize, Span};
 pub(crate) use self::value::{Error, Value};
 use self::given::Given;
 use crate::route::RouteSettings;

@@ -72,11 +72,12 @@ impl Ingest {
 
     /// Indexes until `stop` becomes true, or until it cannot go on. What is committed then is whole.
     pub async fn run(&self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
+        // Boxed, or whoever awaits this has all of it in its own layout.
         let work = async {
             while !*stop.borrow() {
-                if let Err(error) = self.run_lanes(stop.clone()).await {
+                if let Err(error) = Box::pin(self.run_lanes(stop.clone())).await {
                     let recovered = tokio::select! {
-                        recovered = self.recover(error) => recovered,
+                        recovered = Box::pin(self.recover(error)) => recovered,
                         // Whoever could stop us is gone: that is a stop too.
                         _ = stop.wait_for(|stop| *stop) => return Ok(()),
                     };
@@ -89,7 +90,7 @@ impl Ingest {
         };
         tokio::select! {
             outcome = work => outcome,
-            never = self.node.comet.watch(&self.config.chain_id, self.config.poll) => match never {},
+            never = Box::pin(self.node.comet.watch(&self.config.chain_id, self.config.poll)) => match never {},
         }
     }
 

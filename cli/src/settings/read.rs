@@ -13,7 +13,7 @@ use web::cors::Cors;
 use web::limits::Limits;
 
 use super::keys::{self, Key};
-use super::units::{BadText, ByteSize, PerSecond, Span, choice};
+use super::units::{BadText, PerSecond, Span, choice};
 use super::value::Origin;
 use super::{Error, LogFormat, Value, Values};
 use crate::route::RouteSettings;
@@ -124,7 +124,7 @@ impl Reader<'_> {
     }
 }
 
-fn missing(name: &str) -> Error {
+pub(super) fn missing(name: &str) -> Error {
     let key = keys::known(name);
     Error::Missing { name: key.name, flag: key.flag, env: key.env }
 }
