@@ -21,7 +21,7 @@ use crate::error::{Error, Site};
 use crate::heads::EndpointState;
 use crate::limits::Limits;
 use crate::origin::{Answer, Origin};
-use crate::pool::{Pool, better};
+use crate::pool::Pool;
 use crate::rpc::{self, Fault, Opened, number_after};
 use crate::status::{Status, status_call, status_of};
 use crate::url::Url;
@@ -80,30 +80,6 @@ impl Comet {
             self.observe(member, &status, asked)?;
         }
         Ok(status)
-    }
-
-    /// Asks every endpoint which chain it belongs to; gives the status with the highest tip. Those of another chain
-    /// are named in the log and not asked any more.
-    ///
-    /// Fails with [`Error::WrongChain`] if every endpoint belongs to another chain, else only if none of the right
-    /// one answers.
-    pub async fn verify_chain(&self, chain_id: &str) -> Result<Status, Error> {
-        self.expect_chain(chain_id);
-        let (mut best, mut failure) = (None::<Status>, None);
-        for member in self.pool.members() {
-            match self.look(member).await {
-                Ok(status) if best.as_ref().is_none_or(|b| b.latest_height < status.latest_height) => {
-                    best = Some(status);
-                }
-                Ok(_) => {}
-                Err(error) => failure = Some(better(failure, error)),
-            }
-        }
-        match (best, failure) {
-            (Some(status), _) => Ok(status),
-            (None, Some(error)) => Err(error),
-            (None, None) => self.status().await,
-        }
     }
 
     /// The `result` of `/block?height=`.

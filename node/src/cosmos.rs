@@ -154,7 +154,7 @@ pub(crate) struct Fault {
     pub(crate) message: String,
 }
 
-async fn json_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
+pub(crate) async fn json_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     let reply = endpoint.send(call).await?;
     if reply.status.is_success() {
         return reply.json(|| endpoint.site(call));

@@ -138,7 +138,10 @@ pub enum Error {
         said: String,
     },
     /// The node no longer (or never) has that height.
-    #[error("{at}: pruned{}; use an archive node or start at a height that the node has: {said}", Lowest(*lowest))]
+    #[error(
+        "{at}: pruned{}; set pruning = \"nothing\" and min-retain-blocks = 0 in its app.toml and sync it anew, use an \
+         archive node or start at a height that the node has: {said}",
+        Lowest(*lowest))]
     Pruned {
         /// Who was asked for what.
         at: Site,
@@ -148,7 +151,10 @@ pub enum Error {
         said: String,
     },
     /// The block is there and executed, its results are not.
-    #[error("{at}: the results are gone although the tip is {tip}; use a node that keeps block results")]
+    #[error(
+        "{at}: the results are gone although the tip is {tip}; discard_abci_responses in [storage] of its config.toml \
+         must have been true when it executed the block: set it to false and sync the node anew, or use another node"
+    )]
     ResultsMissing {
         /// Who was asked for what.
         at: Site,
@@ -334,8 +340,9 @@ mod tests {
         let error = Error::Pruned { at, lowest: Some(90), said: "gone".into() };
         assert_eq!(
             error.to_string(),
-            "comet n:26657, block at height 5: pruned, the lowest height there is 90; use an archive node or \
-             start at a height that the node has: gone"
+            "comet n:26657, block at height 5: pruned, the lowest height there is 90; set pruning = \"nothing\" \
+             and min-retain-blocks = 0 in its app.toml and sync it anew, use an archive node or start at a height that \
+             the node has: gone"
         );
         assert_eq!((error.kind(), error.tip(), error.pause()), (Kind::Permanent, None, None));
     }

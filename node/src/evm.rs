@@ -158,7 +158,9 @@ impl Question {
     async fn put_due(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
         let result = self.put(endpoint).await?;
         if result[..] == *b"null" {
-            let said = "null, its EVM index has not got there".to_owned();
+            let said = "null, its EVM index has not got there; is indexer-disable = true under [evm] in its \
+                        app.toml?";
+            let said = said.to_owned();
             return Err(Error::NotYet { at: endpoint.site(&self.call), tip: None, said });
         }
         Ok(result)

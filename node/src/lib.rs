@@ -9,6 +9,7 @@
 //! taken for an empty answer; every wait, body, queue and retry has a bound ([`Limits`]).
 
 mod body;
+mod chains;
 mod comet;
 mod cosmos;
 mod descriptors;
@@ -39,6 +40,7 @@ mod status;
 mod transport;
 mod trust;
 mod url;
+mod validator_set;
 mod validators;
 mod watch;
 mod websocket;

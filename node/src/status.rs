@@ -3,8 +3,11 @@
 //! Holds: whoever asks for a status, what it says is known of the endpoint from then on; an endpoint of another chain
 //! than the one that was said first is asked no more.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use tokio::time::Instant;
+use tracing::{info, warn};
 
 use crate::comet::{Comet, parsed, result_of};
 use crate::endpoint::{Call, Endpoint};
@@ -36,7 +39,7 @@ impl Comet {
 
     /// Asks one endpoint for its status, whatever its standing.
     pub(crate) async fn look(&self, member: &Member) -> Result<Status, Error> {
-        let attempt = async |endpoint: std::sync::Arc<Endpoint>| status_of(&endpoint).await;
+        let attempt = async |endpoint: Arc<Endpoint>| status_of(&endpoint).await;
         let asked = Instant::now();
         let status = self.pool().put(member, &status_call(), &attempt).await?;
         self.observe(member, &status, asked)?;
@@ -54,9 +57,28 @@ impl Comet {
                 got: excerpt(status.chain_id.as_bytes()),
             });
         }
-        member.record().known.stated(status, asked);
+        let was_behind = {
+            let mut record = member.record();
+            let was_behind = record.known.catching_up;
+            record.known.stated(status, asked);
+            was_behind
+        };
+        tell_behind(member, was_behind, status);
         self.pool().publish();
         Ok(())
+    }
+}
+
+/// Says once that a node is behind, and once that it no longer is.
+fn tell_behind(member: &Member, was_behind: bool, status: &Status) {
+    let (origin, height) = (&member.origin, status.latest_height);
+    match (was_behind, status.catching_up) {
+        (false, true) => warn!(
+            "{origin}: the node is behind, it is fetching blocks and has got to {height}; if it does not get on, see \
+             persistent_peers under [p2p] in its config.toml"
+        ),
+        (true, false) => info!("{origin}: the node has caught up, it is at {height}"),
+        _ => {}
     }
 }
 

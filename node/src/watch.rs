@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use tokio::sync::{Notify, watch};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::Comet;
@@ -36,6 +36,35 @@ struct Feed {
     told: AtomicU64,
     /// Events do not come although the chain goes on.
     silent: Notify,
+}
+
+/// What the log has been told about the websocket of one endpoint.
+#[derive(Default)]
+struct Trouble {
+    failures: u32,
+    told: bool,
+    when: Option<Instant>,
+}
+
+/// A websocket that works now and then is told of this often.
+const REMINDER: Duration = Duration::from_mins(1);
+
+impl Trouble {
+    /// Whether a failure is told: the first, and one after a recovery.
+    fn begins(&mut self) -> bool {
+        let now = Instant::now();
+        let due = !self.told && self.when.is_none_or(|when| now - when >= REMINDER);
+        if due {
+            (self.told, self.when) = (true, Some(now));
+        }
+        due
+    }
+
+    /// Whether a recovery is told: it is where the failure was.
+    fn ends(&mut self) -> bool {
+        self.failures = 0;
+        std::mem::take(&mut self.told)
+    }
 }
 
 impl Comet {
@@ -77,7 +106,7 @@ impl Comet {
 
     /// The endpoint's height, if it says one. What it fails with is in its record.
     async fn look_if_allowed(&self, member: &Member) -> Option<u64> {
-        let turn = member.record().health.turn(tokio::time::Instant::now());
+        let turn = member.record().health.turn(Instant::now());
         if let Turn::Barred(left) = turn {
             sleep(left).await;
         }
@@ -86,21 +115,20 @@ impl Comet {
 
     /// Keeps a websocket open.
     async fn listen(&self, member: &Member, feed: &Feed) -> Infallible {
-        let (mut failures, mut told) = (0, false);
+        let mut trouble = Trouble::default();
         loop {
-            let failure = self.hear(member, feed, &mut failures, &mut told).await;
+            let failure = self.hear(member, feed, &mut trouble).await;
             self.go_live(member, feed, false);
-            if !told {
+            if trouble.begins() {
                 warn!("{failure}; following this endpoint by polling, the websocket is tried again");
-                told = true;
             }
-            sleep(AGAIN.delay(failures)).await;
-            failures += 1;
+            sleep(AGAIN.delay(trouble.failures)).await;
+            trouble.failures = trouble.failures.saturating_add(1);
         }
     }
 
     /// One websocket, to its end.
-    async fn hear(&self, member: &Member, feed: &Feed, failures: &mut u32, told: &mut bool) -> Error {
+    async fn hear(&self, member: &Member, feed: &Feed, trouble: &mut Trouble) -> Error {
         let mut socket = match Socket::open(&member.endpoint).await {
             Ok(socket) => socket,
             Err(failure) => return failure,
@@ -123,10 +151,9 @@ impl Comet {
             }
             feed.told.store(block.height, Ordering::Relaxed);
             member.record().known.event(&block);
-            if *told {
+            if trouble.ends() {
                 info!("{}: the websocket tells new blocks again", member.origin);
             }
-            (*failures, *told) = (0, false);
             self.go_live(member, feed, true);
         }
     }

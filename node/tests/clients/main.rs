@@ -5,9 +5,14 @@
 mod comet;
 mod cosmos;
 mod evm;
+mod feed;
 mod grpc;
+mod heads;
+mod hedge;
+mod logged;
 mod pool;
 mod recorded;
 mod scripted;
 mod search;
 mod state;
+mod trust;

@@ -10,7 +10,9 @@ use node::{Limits, Url};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
+
+use crate::feed::Feed;
 
 /// What to do with one request.
 #[derive(Clone)]
@@ -27,6 +29,10 @@ pub(crate) enum Play {
     Hang,
     /// An empty JSON object once so many requests are waiting.
     Together(Arc<Barrier>),
+    /// The same answer as the inner one, once the test allows it.
+    Later(Arc<Notify>, Box<Play>),
+    /// A websocket.
+    Websocket(Feed),
 }
 
 /// One request as it came.
@@ -37,6 +43,16 @@ pub(crate) struct Asked {
     /// All header lines, lower-case.
     pub(crate) headers: String,
     pub(crate) body: String,
+    /// The key of a websocket, else empty.
+    pub(crate) key: String,
+}
+
+impl Asked {
+    /// What a client says on a websocket.
+    pub(crate) fn said(kind: &str, text: &str) -> Self {
+        let (line, body) = (format!("WS {kind}"), text.to_owned());
+        Self { line, headers: String::new(), body, key: String::new() }
+    }
 }
 
 /// A running server. Ends with the test's runtime.
@@ -146,6 +162,17 @@ async fn serve(mut socket: TcpStream, state: Arc<State>) {
             open.0 += 1;
             open.1 = open.1.max(open.0);
         }
+        let play = match play {
+            Play::Websocket(feed) => {
+                state.open.lock().unwrap().0 -= 1;
+                return feed.speak(socket, &asked, |said| state.asked.lock().unwrap().push(said)).await;
+            }
+            Play::Later(allowed, play) => {
+                allowed.notified().await;
+                *play
+            }
+            play => play,
+        };
         let goes_on = answer(&mut socket, &asked, play, &state).await;
         if !goes_on {
             return;
@@ -163,6 +190,10 @@ async fn request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> 
     };
     let head = String::from_utf8(buffer[..end].to_vec()).unwrap();
     let (line, headers) = head.split_once("\r\n").unwrap();
+    let key = headers.lines().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("sec-websocket-key").then(|| value.to_owned())
+    });
     let headers = headers.to_lowercase();
     let length = headers.lines().find_map(|line| line.strip_prefix("content-length: "));
     let whole = end + length.map_or(0, |length| length.parse::<usize>().unwrap());
@@ -173,7 +204,12 @@ async fn request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> 
     }
     let body = String::from_utf8(buffer[end..whole].to_vec()).unwrap();
     buffer.drain(..whole);
-    Some(Asked { line: line.trim_end_matches(" HTTP/1.1").to_owned(), headers, body })
+    Some(Asked {
+        line: line.trim_end_matches(" HTTP/1.1").to_owned(),
+        headers,
+        body,
+        key: key.unwrap_or_default(),
+    })
 }
 
 /// Whether the connection lives on.
@@ -198,7 +234,7 @@ async fn answer(socket: &mut TcpStream, asked: &Asked, play: Play, state: &State
             return false;
         }
         Play::Close => return false,
-        Play::Hang => return std::future::pending().await,
+        Play::Hang | Play::Websocket(_) | Play::Later(..) => return std::future::pending().await,
         Play::Together(barrier) => {
             barrier.wait().await;
             head("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", b"{}")

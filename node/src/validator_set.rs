@@ -1,0 +1,63 @@
+//! `/validators`: who could sign a block, for checks of signatures.
+//!
+//! Holds: the set is whole and of one endpoint, or there is an error.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Deserialize;
+
+use crate::Comet;
+use crate::comet::{parsed, result_of};
+use crate::endpoint::{Call, Endpoint};
+use crate::error::Error;
+use crate::origin::Answer;
+
+/// CometBFT gives no more at once (`rpc/core/env.go`).
+const PER_PAGE: usize = 100;
+
+/// No chain has more; 10,000 validators.
+const MOST_PAGES: usize = 100;
+
+impl Comet {
+    /// The validators of the block at a height: the `result` of every page of `/validators`, all from one endpoint.
+    pub async fn validators(&self, height: u64) -> Result<Vec<Answer>, Error> {
+        let first = page_call(height, 1);
+        let attempt = async |endpoint: Arc<Endpoint>| pages_of(&endpoint, height).await;
+        let (pages, origin) = self.pool().ask_whom(&first, attempt).await?;
+        Ok(pages.into_iter().map(|bytes| Answer { bytes, origin: origin.clone() }).collect())
+    }
+}
+
+async fn pages_of(endpoint: &Endpoint, height: u64) -> Result<Vec<Bytes>, Error> {
+    #[derive(Deserialize)]
+    struct Counts {
+        count: String,
+        total: String,
+    }
+    let (mut pages, mut seen) = (Vec::new(), 0);
+    loop {
+        let call = page_call(height, pages.len() + 1);
+        let page = result_of(endpoint, &call).await?;
+        let counts: Counts = parsed(endpoint, &call, &page)?;
+        let bad = |reason: String| Error::Malformed { at: endpoint.site(&call), reason };
+        let number = |name: &str, text: &str| -> Result<usize, Error> {
+            let shown = || crate::error::excerpt(text.as_bytes());
+            text.parse().map_err(|_| bad(format!("{name} `{}` is no number", shown())))
+        };
+        let (count, total) = (number("count", &counts.count)?, number("total", &counts.total)?);
+        pages.push(page);
+        seen += count.min(PER_PAGE);
+        if seen >= total {
+            return Ok(pages);
+        }
+        if count == 0 || pages.len() == MOST_PAGES {
+            return Err(bad(format!("{seen} of {total} validators in {} pages", pages.len())));
+        }
+    }
+}
+
+fn page_call(height: u64, page: usize) -> Call {
+    let path = format!("/validators?height={height}&page={page}&per_page={PER_PAGE}");
+    Call::get("validators", path).about(height)
+}

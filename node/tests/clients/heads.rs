@@ -1,0 +1,318 @@
+//! Following the endpoints' heights, by websocket and by polling, and whose chain they are.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use node::{Comet, EndpointState, Endpoints, Error, Kind, Node, Rest, Standing, Url};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::feed::{Feed, event, feed};
+use crate::logged::logged;
+use crate::scripted::{Play, Server, limits, result};
+
+const HOUR: Duration = Duration::from_hours(1);
+const OFTEN: Duration = Duration::from_millis(10);
+
+fn status(chain_id: &str, height: u64) -> Play {
+    let hash = format!("{height:064X}");
+    result(&format!(
+        r#"{{"node_info":{{"network":"{chain_id}","version":"0.38.19"}},"sync_info":{{"latest_block_hash":"{hash}","latest_block_height":"{height}","earliest_block_height":"3","catching_up":false}}}}"#
+    ))
+}
+
+/// A node whose height is up to the test, with a websocket or without.
+async fn node(height: &Arc<AtomicU64>, websocket: Option<Feed>) -> Server {
+    let height = Arc::clone(height);
+    Server::play(move |_, asked| match &websocket {
+        Some(feed) if asked.line.ends_with("/websocket") => Play::Websocket(feed.clone()),
+        None if asked.line.ends_with("/websocket") => Play::Answer(404, "", Vec::new()),
+        _ if asked.line.ends_with("/status") => status("c-1", height.load(Ordering::Relaxed)),
+        _ => result(&format!(r#"{{"block":{{"pad":"{}"}}}}"#, "x".repeat(1_000))),
+    })
+    .await
+}
+
+fn at(height: u64) -> Arc<AtomicU64> {
+    Arc::new(AtomicU64::new(height))
+}
+
+fn comet<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Comet {
+    Comet::new(servers.into_iter().map(|server| server.url.clone()).collect(), limits()).unwrap()
+}
+
+/// Watches until the first endpoint is as it should be; then does the rest, watching on.
+async fn watching<T>(comet: &Comet, poll: Duration, then: impl Future<Output = T>) -> T {
+    tokio::select! {
+        never = comet.watch("c-1", poll) => match never {},
+        done = timeout(Duration::from_secs(60), then) => done.expect("the test takes too long"),
+    }
+}
+
+/// The first endpoint's state as soon as it is so.
+async fn until(comet: &Comet, so: impl Fn(&EndpointState) -> bool) -> EndpointState {
+    let mut heads = comet.heads();
+    let states = heads.wait_for(|states| so(&states[0])).await.unwrap();
+    states[0].clone()
+}
+
+async fn heard(server: &Server, line: &str) {
+    while !server.asked().iter().any(|asked| asked.line == line) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn those_that_are_known_to_have_the_height_are_asked_first() {
+    let (behind, ahead) = (node(&at(5), None).await, node(&at(10), None).await);
+    let comet = comet([&behind, &ahead]);
+    assert_eq!(comet.verify_chain("c-1").await.unwrap().latest_height, 10);
+    for _ in 0..4 {
+        assert_eq!(comet.block(7).await.unwrap().origin.host(), &**ahead.url.host());
+    }
+    assert_eq!(behind.count(), 1, "its status alone");
+    comet.block(4).await.unwrap();
+    comet.block(4).await.unwrap();
+    assert_eq!(behind.count(), 2, "below both tips they take turns");
+}
+
+#[tokio::test]
+async fn one_that_is_behind_is_still_asked_if_the_other_cannot_help() {
+    let behind = node(&at(5), None).await;
+    let ahead =
+        Server::play(|_, asked| if asked.line == "GET /status" { status("c-1", 10) } else { Play::Close })
+            .await;
+    let comet = comet([&behind, &ahead]);
+    comet.verify_chain("c-1").await.unwrap();
+    assert_eq!(comet.block(7).await.unwrap().origin.host(), &**behind.url.host());
+}
+
+#[tokio::test]
+async fn a_status_tells_height_hash_and_age() {
+    let server = node(&at(7), None).await;
+    let comet = comet([&server]);
+    assert_eq!(comet.endpoints()[0].standing, Standing::NeverSeen);
+    watching(&comet, HOUR, async {
+        let state = until(&comet, |state| state.height == Some(7)).await;
+        let mut hash = [0; 32];
+        hash[31] = 7;
+        assert_eq!((state.hash, state.earliest, state.standing), (Some(hash), Some(3), Standing::Well));
+        assert!(state.seen.is_some() && !state.by_websocket && !state.catching_up);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_websocket_event_moves_the_height_at_once() {
+    let (mouth, feed) = feed();
+    let server = node(&at(7), Some(feed)).await;
+    let url: Url = format!("http://me:pw@{}/key", server.url.host()).parse().unwrap();
+    let comet = Comet::new(vec![url], limits()).unwrap();
+    watching(&comet, HOUR, async {
+        for height in [8, 9, 12] {
+            mouth.send(event("c-1", height)).unwrap();
+            let state = until(&comet, |state| state.height == Some(height)).await;
+            assert_eq!((state.hash, state.parent, state.by_websocket), (None, Some([0xab; 32]), true));
+        }
+    })
+    .await;
+    let asked = server.asked();
+    let upgrade = asked.iter().find(|asked| asked.line.ends_with("/websocket")).unwrap();
+    assert_eq!(upgrade.line, "GET /key/websocket");
+    assert!(upgrade.headers.contains("authorization: basic "));
+    let subscribed = asked.iter().find(|asked| asked.line == "WS text").unwrap();
+    assert!(subscribed.body.contains(r#""query":"tm.event='NewBlockHeader'""#), "{}", subscribed.body);
+}
+
+#[tokio::test]
+async fn pings_of_the_node_are_answered() {
+    let (mouth, feed) = feed();
+    let server = node(&at(7), Some(feed)).await;
+    let comet = comet([&server]);
+    watching(&comet, HOUR, async {
+        mouth.send(Message::Ping("are you there".into())).unwrap();
+        heard(&server, "WS pong").await;
+    })
+    .await;
+    assert!(server.asked().iter().any(|asked| asked.body == "are you there"));
+}
+
+#[tokio::test]
+async fn a_broken_websocket_is_replaced_by_polling_until_it_works_again() {
+    let (mouth, feed) = feed();
+    let height = at(7);
+    let server = node(&height, Some(feed)).await;
+    let comet = comet([&server]);
+    let (said, log) = logged();
+    watching(&comet, OFTEN, async {
+        mouth.send(event("c-1", 8)).unwrap();
+        until(&comet, |state| state.by_websocket).await;
+        mouth.send(Message::Close(None)).unwrap();
+        until(&comet, |state| !state.by_websocket).await;
+        height.store(20, Ordering::Relaxed);
+        assert!(!until(&comet, |state| state.height == Some(20)).await.by_websocket);
+        mouth.send(event("c-1", 21)).unwrap();
+        assert!(until(&comet, |state| state.height == Some(21)).await.by_websocket);
+    })
+    .await;
+    drop(log);
+    let said = said.lines();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("WARN") && said[0].contains("websocket is tried again"), "{said:?}");
+    assert!(said[1].contains("tells new blocks again"), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_node_without_a_websocket_is_polled_and_the_log_hears_of_it_once() {
+    let height = at(7);
+    let server = node(&height, None).await;
+    let comet = comet([&server]);
+    let (said, log) = logged();
+    watching(&comet, OFTEN, async {
+        for next in 8..20 {
+            height.store(next, Ordering::Relaxed);
+            until(&comet, |state| state.height == Some(next)).await;
+        }
+        while server.asked().iter().filter(|asked| asked.line == "GET /websocket").count() < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    drop(log);
+    let said = said.lines();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("HTTP 404, no websocket"), "{said:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_event_ends_the_websocket() {
+    let refused = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error","data":"max_subscription_clients 100 reached"}}"#;
+    let table = [
+        (Message::text(refused), "max_subscription_clients 100 reached"),
+        (Message::text("x".repeat(65 << 10)), "too long"),
+        (Message::text("<html>"), "expected value"),
+        (event("c-1", 8).to_string().replace(r#""8""#, r#""-8""#).into(), "without a height"),
+    ];
+    for (frame, reason) in table {
+        let (mouth, feed) = feed();
+        let server = node(&at(7), Some(feed)).await;
+        let comet = comet([&server]);
+        let (said, log) = logged();
+        watching(&comet, OFTEN, async {
+            heard(&server, "WS text").await;
+            mouth.send(frame).unwrap();
+            while said.lines().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        drop(log);
+        assert!(said.lines()[0].contains(reason), "{reason}: {:?}", said.lines());
+    }
+}
+
+/// Takes two checks of a websocket, which come every five seconds.
+#[tokio::test]
+async fn a_silent_websocket_is_found_out_and_replaced() {
+    let (mouth, feed) = feed();
+    let height = at(7);
+    let server = node(&height, Some(feed)).await;
+    let comet = comet([&server]);
+    let (said, log) = logged();
+    watching(&comet, OFTEN, async {
+        mouth.send(event("c-1", 8)).unwrap();
+        until(&comet, |state| state.by_websocket).await;
+        height.store(9, Ordering::Relaxed);
+        until(&comet, |state| !state.by_websocket).await;
+        height.store(10, Ordering::Relaxed);
+        until(&comet, |state| state.height == Some(10)).await;
+        mouth.send(event("c-1", 11)).unwrap();
+        until(&comet, |state| state.by_websocket).await;
+    })
+    .await;
+    drop(log);
+    assert!(said.lines()[0].contains("tells no blocks although there are new ones"), "{:?}", said.lines());
+}
+
+#[tokio::test]
+async fn an_endpoint_of_another_chain_is_named_and_not_asked_until_it_is_right() {
+    let good = node(&at(10), None).await;
+    let chain = Arc::new(AtomicU64::new(2));
+    let stray = Server::play({
+        let chain = Arc::clone(&chain);
+        move |_, asked| match asked.line.as_str() {
+            "GET /status" => status(&format!("c-{}", chain.load(Ordering::Relaxed)), 99),
+            "GET /websocket" => Play::Answer(404, "", Vec::new()),
+            _ => result(&format!(r#"{{"block":{{"pad":"{}"}}}}"#, "x".repeat(1_000))),
+        }
+    })
+    .await;
+    let comet = comet([&stray, &good]);
+    let (said, log) = logged();
+    assert_eq!(comet.verify_chain("c-1").await.unwrap().latest_height, 10);
+    for _ in 0..4 {
+        assert_eq!(comet.block(7).await.unwrap().origin.host(), &**good.url.host());
+        assert_eq!(comet.status().await.unwrap().chain_id, "c-1");
+    }
+    assert_eq!((stray.count(), comet.endpoints()[0].standing), (1, Standing::WrongChain));
+    watching(&comet, OFTEN, async {
+        chain.store(1, Ordering::Relaxed);
+        until(&comet, |state| state.standing == Standing::Well).await;
+    })
+    .await;
+    drop(log);
+    assert_eq!(comet.block(50).await.unwrap().origin.host(), &**stray.url.host());
+    let named = format!("comet {}: this is chain `c-2`, not `c-1`", stray.url.host());
+    let told: Vec<_> = said.lines().into_iter().filter(|line| line.contains(&named)).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("ERROR"), "{told:?}");
+}
+
+#[tokio::test]
+async fn if_all_are_of_another_chain_nothing_is_asked_of_them() {
+    let stray = Server::always(status("c-2", 9)).await;
+    let comet = comet([&stray]);
+    let wrong = |error: Error| assert!(matches!(error, Error::WrongChain { .. }), "{error}");
+    wrong(comet.verify_chain("c-1").await.unwrap_err());
+    wrong(comet.block(5).await.unwrap_err());
+    wrong(comet.status().await.unwrap_err());
+    assert_eq!(stray.count(), 1);
+}
+
+#[tokio::test]
+async fn a_rest_server_of_another_chain_is_not_asked() {
+    let info = |chain: &str| {
+        let info = format!(r#"{{"default_node_info":{{"network":"{chain}"}}}}"#);
+        move |_: usize, asked: &crate::scripted::Asked| {
+            crate::scripted::json(if asked.line.ends_with("node_info") { &info } else { "{}" })
+        }
+    };
+    let (stray, good) = (Server::play(info("c-2")).await, Server::play(info("c-1")).await);
+    let rest = Rest::new(vec![stray.url.clone(), good.url.clone()], limits()).unwrap();
+    rest.verify_chain("c-1").await.unwrap();
+    for _ in 0..4 {
+        rest.get("/x", None).await.unwrap();
+    }
+    assert_eq!((stray.count(), good.count()), (1, 5));
+    let alone = Rest::new(vec![stray.url.clone()], limits()).unwrap();
+    assert_eq!(alone.verify_chain("c-1").await.unwrap_err().kind(), Kind::Permanent);
+}
+
+#[tokio::test]
+async fn an_evm_server_that_most_disagree_with_is_not_asked() {
+    let says = |id: &'static str| async move { Server::always(result(id)).await };
+    let servers = [says("\"0x2\"").await, says("\"0x1\"").await, says("\"0x1\"").await];
+    let blocks = node(&at(9), None).await;
+    let endpoints = Endpoints {
+        comet: vec![blocks.url.clone()],
+        json_rpc: servers.iter().map(|server| server.url.clone()).collect(),
+        ..Endpoints::default()
+    };
+    let node = Node::new(endpoints, limits()).unwrap();
+    assert_eq!(node.verify_chain("c-1").await.unwrap().latest_height, 9);
+    for _ in 0..6 {
+        assert_eq!(node.evm.as_ref().unwrap().chain_id().await.unwrap(), 1);
+    }
+    assert_eq!(servers.map(|server| server.count()), [1, 4, 4]);
+}

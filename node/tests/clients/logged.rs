@@ -1,0 +1,43 @@
+//! What the log says while a test looks at it.
+
+use std::io::{Result, Write};
+use std::sync::{Arc, Mutex};
+
+use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// The lines of the log.
+#[derive(Clone, Default)]
+pub(crate) struct Said(Arc<Mutex<Vec<u8>>>);
+
+/// Listens to this thread's log until the guard is dropped.
+pub(crate) fn logged() -> (Said, DefaultGuard) {
+    let said = Said::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(said.clone()).with_ansi(false).finish();
+    (said, tracing::subscriber::set_default(subscriber))
+}
+
+impl Said {
+    pub(crate) fn lines(&self) -> Vec<String> {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap().lines().map(str::to_owned).collect()
+    }
+}
+
+impl Write for Said {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Said {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}

@@ -1,0 +1,189 @@
+//! Who answered, and what becomes of who told something false.
+
+use node::{Answer, Comet, Endpoints, Error, Evm, Node, Origin, Standing, Url};
+
+use crate::logged::logged;
+use crate::scripted::{Play, Server, limits, result};
+
+/// A block long enough to be a real one.
+fn block(height: u64) -> Play {
+    let pad = "x".repeat(1_000);
+    result(&format!(
+        r#"{{"block_id":{{"hash":"AB"}},"block":{{"header":{{"height":"{height}"}},"pad":"{pad}"}}}}"#
+    ))
+}
+
+async fn servers() -> [Server; 2] {
+    [Server::always(block(5)).await, Server::always(block(5)).await]
+}
+
+fn comet<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Comet {
+    Comet::new(servers.into_iter().map(|server| server.url.clone()).collect(), limits()).unwrap()
+}
+
+/// Asks until the given server has answered.
+async fn origin_of(comet: &Comet, server: &Server) -> Origin {
+    loop {
+        let Answer { origin, .. } = comet.block(5).await.unwrap();
+        if origin.host() == &**server.url.host() {
+            return origin;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_says_who_gave_it() {
+    let [a, b] = servers().await;
+    let comet = comet([&a, &b]);
+    let (first, second) =
+        (comet.block(5).await.unwrap().origin, comet.block_results(5).await.unwrap().origin);
+    assert_eq!([first.host(), second.host()], [&**a.url.host(), &**b.url.host()]);
+    assert_eq!(first.to_string(), format!("comet {}", a.url.host()));
+    assert_ne!(first, second);
+    assert_eq!(comet.block(5).await.unwrap().origin, first);
+}
+
+#[tokio::test]
+async fn two_addresses_on_one_host_are_told_apart() {
+    let server = Server::always(block(5)).await;
+    let url = |path: &str| format!("http://{}/{path}", server.url.host()).parse::<Url>().unwrap();
+    let comet = Comet::new(vec![url("a"), url("b")], limits()).unwrap();
+    let first = comet.block(5).await.unwrap().origin;
+    assert_ne!(first, comet.block(5).await.unwrap().origin);
+    assert_eq!(comet.block_from_other(5, &first).await.unwrap().unwrap().origin.host(), first.host());
+    assert_eq!(server.asked()[2].line, "GET /b/block?height=5");
+}
+
+#[tokio::test]
+async fn who_told_something_false_is_not_asked_while_there_is_another() {
+    let [a, b] = servers().await;
+    let comet = comet([&a, &b]);
+    let liar = origin_of(&comet, &a).await;
+    let (said, log) = logged();
+    comet.distrust(&liar, "its block 5 is not the parent of block 6");
+    drop(log);
+    let asked = (a.count(), b.count());
+    for _ in 0..6 {
+        comet.block(5).await.unwrap();
+    }
+    assert_eq!((a.count(), b.count()), (asked.0, asked.1 + 6));
+    let state = &comet.endpoints()[0];
+    assert_eq!((state.standing, state.lies), (Standing::Distrusted, 1));
+    assert!(state.last_error.as_ref().unwrap().ends_with("its block 5 is not the parent of block 6"));
+    assert_eq!(comet.endpoints()[1].standing, Standing::Well);
+    let said = said.lines();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].contains("ERROR")
+            && said[0].contains(&format!("comet {} told something false", a.url.host()))
+    );
+}
+
+#[tokio::test]
+async fn a_liar_that_goes_on_is_counted_each_time_and_logged_once() {
+    let [a, b] = servers().await;
+    let comet = comet([&a, &b]);
+    let liar = origin_of(&comet, &a).await;
+    let (said, log) = logged();
+    for _ in 0..50 {
+        comet.distrust(&liar, "lies");
+    }
+    drop(log);
+    assert_eq!((comet.endpoints()[0].lies, said.lines().len()), (50, 1));
+}
+
+#[tokio::test]
+async fn if_all_are_distrusted_all_are_asked_those_with_the_fewest_lies_first() {
+    let (a, b) = (Server::always(block(5)).await, Server::in_turn(vec![block(5), Play::Close]).await);
+    let comet = comet([&a, &b]);
+    let (worse, better) = (origin_of(&comet, &a).await, origin_of(&comet, &b).await);
+    comet.distrust(&worse, "lies");
+    comet.distrust(&worse, "lies");
+    comet.distrust(&better, "lies");
+    for turn in 1..4 {
+        assert_eq!(comet.block(5).await.unwrap().origin, worse, "the other is asked first and fails");
+        assert_eq!((a.count(), b.count()), (1 + turn, 1 + turn));
+    }
+}
+
+#[tokio::test]
+async fn another_opinion_comes_from_another_endpoint_or_not_at_all() {
+    let [a, b] = servers().await;
+    let (both, alone) = (comet([&a, &b]), comet([&a]));
+    let first = both.block(5).await.unwrap().origin;
+    for _ in 0..3 {
+        let other = both.block_from_other(5, &first).await.unwrap().unwrap();
+        assert_eq!(other.origin.host(), &**b.url.host());
+        assert_eq!(both.results_from_other(5, &first).await.unwrap().unwrap().origin, other.origin);
+    }
+    assert_eq!(a.count(), 1);
+    let first = alone.block(5).await.unwrap().origin;
+    assert_eq!(alone.block_from_other(5, &first).await, Ok(None));
+    assert_eq!(alone.results_from_other(5, &first).await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_liar_is_not_asked_for_another_opinion_of_one_that_is_trusted() {
+    let [a, b] = servers().await;
+    let comet = comet([&a, &b]);
+    let (good, liar) = (origin_of(&comet, &a).await, origin_of(&comet, &b).await);
+    comet.distrust(&liar, "lies");
+    assert_eq!(comet.block_from_other(5, &good).await, Ok(None));
+    comet.distrust(&good, "lies");
+    assert_eq!(comet.block_from_other(5, &good).await.unwrap().unwrap().origin, liar);
+}
+
+#[tokio::test]
+async fn another_opinion_that_fails_is_an_error() {
+    let (a, b) = (Server::always(block(5)).await, Server::always(Play::Close).await);
+    let comet = comet([&a, &b]);
+    let first = comet.block(5).await.unwrap().origin;
+    let failed = comet.block_from_other(5, &first).await.unwrap_err();
+    assert!(matches!(failed, Error::Cut { .. }), "{failed}");
+}
+
+#[tokio::test]
+async fn an_evm_server_is_distrusted_by_itself() {
+    let receipts = [Server::always(result("[]")).await, Server::always(result("[]")).await];
+    let blocks = Server::always(block(5)).await;
+    let endpoints = Endpoints {
+        comet: vec![blocks.url.clone()],
+        json_rpc: receipts.iter().map(|server| server.url.clone()).collect(),
+        ..Endpoints::default()
+    };
+    let node = Node::new(endpoints, limits()).unwrap();
+    let evm: &Evm = node.evm.as_ref().unwrap();
+    let liar = evm.block_receipts(5).await.unwrap().origin;
+    assert_eq!(
+        evm.receipts_from_other(5, &liar).await.unwrap().unwrap().origin.host(),
+        &**receipts[1].url.host()
+    );
+    node.distrust(&liar, "receipts of another block");
+    for _ in 0..4 {
+        assert_ne!(evm.trace_block(5).await.unwrap().origin, liar);
+    }
+    let standings: Vec<_> =
+        node.endpoints().iter().map(|state| (state.origin.service(), state.standing)).collect();
+    assert_eq!(
+        standings,
+        [("comet", Standing::NeverSeen), ("json-rpc", Standing::Distrusted), ("json-rpc", Standing::Well)]
+    );
+    assert_eq!(receipts[0].count(), 1);
+}
+
+#[tokio::test]
+async fn credentials_are_in_no_origin_and_no_state() {
+    let (good, bad) = (Server::always(block(5)).await, Server::always(Play::Close).await);
+    let url =
+        |server: &Server| format!("http://me:hunter2@{}/key-hunter2", server.url.host()).parse().unwrap();
+    let (said, log) = logged();
+    let comet = Comet::new(vec![url(&good), url(&bad)], limits()).unwrap();
+    let answer = comet.block(5).await.unwrap();
+    let error = comet.block_from_other(5, &answer.origin).await.unwrap_err();
+    comet.distrust(&answer.origin, "lies");
+    drop(log);
+    let states = comet.endpoints();
+    let shown =
+        format!("{} {:?} {error} {error:?} {states:?} {:?}", answer.origin, answer.origin, said.lines());
+    assert!(shown.contains(&**good.url.host()) && !shown.contains("hunter2"), "{shown}");
+}
