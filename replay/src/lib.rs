@@ -33,6 +33,7 @@ mod chance;
 mod edit;
 mod error;
 mod stage;
+mod websocket;
 
 pub mod answers;
 pub mod fault;

@@ -19,6 +19,7 @@ use crate::answers::{Answer, Service, View, answer};
 use crate::fault::{Effects, Fault, effects};
 use crate::recording::Recording;
 use crate::tally::Tally;
+use crate::websocket;
 
 /// What is played at a moment.
 #[derive(Debug, Clone)]
@@ -126,17 +127,10 @@ impl Stage {
         effects
     }
 
-    /// The answer of a scene with the effects that change answers.
-    pub(crate) fn answer(
-        &self,
-        service: Service,
-        scene: &Scene,
-        effects: &Effects,
-        request: &Request<Bytes>,
-    ) -> Answer {
+    /// What `look` makes of a scene, seen with the effects that change answers.
+    pub(crate) fn view<T>(&self, scene: &Scene, effects: &Effects, look: impl FnOnce(View<'_>) -> T) -> T {
         let shown = scene.shown.saturating_sub(effects.stale_by).max(scene.recording.first());
-        let view = View { recording: &scene.recording, shown, twists: effects.twists, tally: &self.tally };
-        answer(service, view, request)
+        look(View { recording: &scene.recording, shown, twists: effects.twists, tally: &self.tally })
     }
 
     pub(crate) async fn reply(self: Arc<Self>, service: Service, request: Request<Bytes>) -> RawReply {
@@ -154,8 +148,11 @@ impl Stage {
         if let Some((status, after)) = effects.status {
             return refusal(status, after).into();
         }
+        if service == Service::Comet && request.uri().path() == websocket::PATH {
+            return websocket::open(self, &request, effects.websocket);
+        }
         // A node that is slow answers with what it knows by then.
-        let answer = self.answer(service, &self.scene(), &effects, &request);
+        let answer = self.view(&self.scene(), &effects, |view| answer(service, view, &request));
         let half = answer.body.len() / 2;
         let response = response(service, answer);
         if effects.cut { RawReply::Cut(response, half) } else { response.into() }

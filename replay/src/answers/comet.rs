@@ -48,7 +48,7 @@ pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
     }
 }
 
-fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
+pub(super) fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
     let (call, outcome) = match method {
         "status" => (Call::Status, status(view)),
         "block" => (Call::Block, block(view, params)),
@@ -207,7 +207,7 @@ fn recorded_result<'a>(view: View<'a>, method: &str, params: &Params) -> Result<
 }
 
 /// Parameters of a `POST`: an object, or an array in the order of the method's signature.
-fn posted_params(call: &envelope::Call<'_>) -> Result<Params, String> {
+pub(super) fn posted_params(call: &envelope::Call<'_>) -> Result<Params, String> {
     let Some(raw) = call.params else { return Ok(Params::new()) };
     let named: Vec<(String, Value)> = match serde_json::from_str(raw.get()).map_err(|e| e.to_string())? {
         Value::Null => Vec::new(),
@@ -246,6 +246,7 @@ fn signature(method: &str) -> &'static [&'static str] {
         "validators" => &["height", "page", "per_page"],
         "abci_query" => &["path", "data", "height", "prove"],
         "tx" => &["hash", "prove"],
+        "subscribe" | "unsubscribe" => &["query"],
         "tx_search" => &["query", "prove", "page", "per_page", "order_by"],
         _ => &[],
     }

@@ -16,6 +16,7 @@ mod query;
 mod rest;
 mod rest_txs;
 mod search;
+mod subscriptions;
 mod twist;
 
 use base64::Engine as _;
@@ -26,6 +27,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::recording::Recording;
 use crate::tally::Tally;
+pub(crate) use subscriptions::Subscriptions;
 pub use twist::{Twist, Twists};
 
 /// The three services of a node, and the one of its bridge.
