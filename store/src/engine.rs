@@ -98,6 +98,12 @@ pub trait Store: Send + Sync + 'static {
     /// Applies every write of `batch`, or none. Threads may commit at the same time.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error>;
 
+    /// Whether there is room for commits, which fail as this does ([`Error::NoSpace`]) while there is none. Ask it before
+    /// work whose results could not be kept. An engine without a disk always has room.
+    fn room(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Returns once all earlier commits are on the device.
     fn sync(&self) -> Result<(), Error>;
 

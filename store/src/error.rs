@@ -71,11 +71,20 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// The engine found damaged bytes in its files.
-    #[error("files of database {} are damaged: {message}; restore a backup or index again", path.display())]
+    /// The engine found damaged bytes in its files. Rows elsewhere can be read.
+    #[error(
+        "{}file {} of database {} is damaged: {message}; repair the database or restore a backup",
+        table.map(|table| format!("table `{table}`: ")).unwrap_or_default(),
+        file.as_deref().unwrap_or("of an unknown name"),
+        path.display()
+    )]
     Damaged {
         /// The database directory.
         path: PathBuf,
+        /// The table that was read or written, where one was.
+        table: Option<&'static str>,
+        /// Name of the damaged file, where the engine tells it.
+        file: Option<String>,
         /// The engine's own words: file, offset, checksum.
         message: String,
     },
@@ -89,6 +98,22 @@ pub enum Error {
         doing: &'static str,
         /// The engine's own words.
         message: String,
+    },
+
+    /// The device has less room than is kept in reserve, or none at all. Nothing was written, reads go on, and
+    /// writes do as soon as there is room.
+    #[error(
+        "database {}: the disk is full: {} MiB are free and {} MiB are kept in reserve; delete something, or \
+         enlarge the file system: writing then goes on within seconds, without a restart",
+        path.display(), free >> 20, reserve >> 20
+    )]
+    NoSpace {
+        /// The database directory.
+        path: PathBuf,
+        /// Bytes that the file system still gives us.
+        free: u64,
+        /// Bytes that have to stay free ([`RocksOptions::reserve_bytes`](crate::RocksOptions::reserve_bytes)).
+        reserve: u64,
     },
 
     /// A write through a handle that only follows.
