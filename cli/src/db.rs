@@ -4,19 +4,23 @@
 //! |---|---|
 //! | `look` | what it is of, and one hash over it |
 //! | `rollback` | takes back blocks |
+//! | `backup` | copies it, and makes a data directory of a copy |
+//! | `export` | writes it as lines of JSON |
 //! | `verify` | compares it with itself and with the chain, and heals it |
 //! | `reindex` | indexes a stretch again |
 //! | `node` | the node that it is compared with |
 //!
 //! What must hold: what only looks leaves no trace in the directory, and works while another process writes.
 
+mod backup;
+mod export;
 mod look;
 mod node;
 mod reindex;
 mod rollback;
 mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schema::meta::{self, BlockLane, CallLane};
 use store::{RocksOptions, RocksStore, Snapshot};
@@ -52,6 +56,31 @@ pub(crate) enum Db {
         #[command(flatten)]
         settings: Given<Data>,
     },
+    /// Copies the database to a directory of backups, also while it is written
+    Backup {
+        #[command(flatten)]
+        how: backup::How,
+        #[command(flatten)]
+        settings: Given<Data>,
+    },
+    /// Writes the database as lines of JSON (NDJSON, zstd), also while it is written
+    Export {
+        #[command(flatten)]
+        what: export::What,
+        #[command(flatten)]
+        settings: Given<Data>,
+    },
+    /// Writes a backup to a data directory, which must be new or empty, and checks every file's checksum
+    Restore {
+        /// The directory of the backups
+        #[arg(long, value_name = "DIR")]
+        from: PathBuf,
+        /// The backup's number; the last one is restored if none is given
+        #[arg(long, value_name = "N")]
+        backup: Option<u32>,
+        #[command(flatten)]
+        settings: Given<Data>,
+    },
     /// Looks for damage: the database against itself and against the node; exits with 0 if it is sound, with 1 if
     /// something is wrong, with 2 if it could not be checked
     Verify {
@@ -77,6 +106,9 @@ pub(crate) fn run(command: Db) -> anyhow::Result<()> {
         Db::Info { settings } => look::info(&start(settings)?),
         Db::Digest { tables, settings } => look::print_digest(&start(settings)?, tables),
         Db::Rollback { to, settings } => rollback::roll_back(&start(settings)?, to),
+        Db::Backup { how, settings } => backup::back_up(&start(settings)?, &how),
+        Db::Export { what, settings } => export::export(&start(settings)?, &what),
+        Db::Restore { from, backup, settings } => backup::restore(&start(settings)?, &from, backup),
         Db::Verify { how, settings } => verify::verify(&start(settings)?, how),
         Db::Reindex { from, settings } => reindex::reindex(&start(settings)?, from),
     }

@@ -9,6 +9,7 @@
 //! | `follow` | serves what another process indexes |
 //! | `demo`, `replay`, `record` | recorded chains: shown, played, made |
 //! | `db` | looks at a database and mends it |
+//! | `control` | what the process that writes a database does for others |
 //! | `serve`, `metrics` | the JSON interface on a socket, and the operator's on another |
 //! | `ready` | what `/readyz` says |
 //! | `reread` | settings that change while the program runs |
@@ -19,6 +20,7 @@
 //! included, with 2, and so does a database that could not be checked; a second signal with 130 at once.
 
 mod args;
+mod control;
 mod db;
 mod demo;
 mod follow;

@@ -8,6 +8,7 @@ use node::{Limits, Node};
 use store::{RocksOptions, RocksStore};
 use tokio::sync::{Semaphore, watch};
 
+use crate::control;
 use crate::logging::{self, Screen};
 use crate::route::{Routing, load};
 use crate::serve::{COMMIT, Serving, VERSION};
@@ -64,6 +65,7 @@ pub(crate) async fn index(
     let serving = serves.then(|| Serving::start(settings, Arc::clone(&store) as _, ready)).transpose()?;
     let outcome = tokio::select! {
         outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
+        never = control::serve(Arc::clone(&store), Arc::clone(&tidying)) => match never {},
         outcome = routing => outcome.map(|never| match never {}),
         outcome = watch_over(&ingest, (&store, &tidying), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
     };

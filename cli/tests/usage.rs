@@ -9,7 +9,7 @@ use support::{assert_golden, command, printed, refused, until};
 
 #[test]
 fn the_help_of_every_command_is_the_golden_one() {
-    let commands: [&[&str]; 17] = [
+    let commands: [&[&str]; 20] = [
         &[],
         &["run"],
         &["ingest"],
@@ -21,6 +21,9 @@ fn the_help_of_every_command_is_the_golden_one() {
         &["db", "info"],
         &["db", "digest"],
         &["db", "rollback"],
+        &["db", "backup"],
+        &["db", "restore"],
+        &["db", "export"],
         &["db", "verify"],
         &["db", "reindex"],
         &["route"],

@@ -71,11 +71,20 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// The engine found damaged bytes in its files.
-    #[error("files of database {} are damaged: {message}; restore a backup or index again", path.display())]
+    /// The engine found damaged bytes in its files. Rows elsewhere can be read.
+    #[error(
+        "{}file {} of database {} is damaged: {message}; repair the database or restore a backup",
+        table.map(|table| format!("table `{table}`: ")).unwrap_or_default(),
+        file.as_deref().unwrap_or("of an unknown name"),
+        path.display()
+    )]
     Damaged {
         /// The database directory.
         path: PathBuf,
+        /// The table that was read or written, where one was.
+        table: Option<&'static str>,
+        /// Name of the damaged file, where the engine tells it.
+        file: Option<String>,
         /// The engine's own words: file, offset, checksum.
         message: String,
     },

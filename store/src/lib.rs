@@ -89,7 +89,7 @@ pub use key::{Key, PrefixOf};
 pub use list::{COUNT, List};
 pub use mem::MemStore;
 pub use ranked::{RANK, Ranked};
-pub use rocks::{RocksOptions, RocksStore};
+pub use rocks::{Backup, Backups, Damage, RocksOptions, RocksStore};
 pub use table::Table;
 pub use txn::{Before, Counts, Pending, Txn};
 pub use value::{Message, Value};

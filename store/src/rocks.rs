@@ -6,20 +6,30 @@
 //! A directory has one owner ([`RocksStore::open`]) and any number of followers ([`RocksStore::follow`]),
 //! in this or in other processes on the same machine.
 
+mod backup;
+mod damage;
 mod directory;
 mod fault;
 mod follower;
 mod gate;
 mod options;
+mod salvage;
 mod sizes;
 mod snapshot;
+mod space;
+mod still;
 
 use std::path::{Path, PathBuf};
 
 use rocksdb::{ColumnFamily, DB, FlushOptions, WriteBatch, WriteOptions, checkpoint::Checkpoint};
 
-use self::{fault::fault, follower::Follower, snapshot::RocksSnapshot};
-pub use self::{options::RocksOptions, sizes::TableSize};
+pub use self::{
+    backup::{Backup, Backups},
+    damage::Damage,
+    options::RocksOptions,
+    sizes::TableSize,
+};
+use self::{fault::fault, follower::Follower, snapshot::RocksSnapshot, space::Space, still::Still};
 use crate::{
     batch::Batch,
     engine::{Durability, Snapshot, Store, TableSpec},
@@ -34,7 +44,7 @@ pub struct RocksStore {
 }
 
 enum Role {
-    Owner(Handle),
+    Owner { handle: Handle, space: Space, still: Still },
     Follower(Follower),
 }
 
@@ -59,10 +69,13 @@ impl RocksStore {
         options: RocksOptions,
     ) -> Result<Self, Error> {
         directory::check_owned(path, tables)?;
-        let families = options.families(tables);
+        salvage::finish(path, tables, options)?;
+        let still = Still::known(path)?;
+        let families = options.families(tables, &still.tables());
         let db = DB::open_cf_descriptors(&options.owner(), path, families)
             .map_err(|error| fault(path, "opening", error))?;
-        Ok(Self { path: path.to_owned(), tables, role: Role::Owner(Handle { db }) })
+        let space = Space::new(path.to_owned(), options.reserve_bytes);
+        Ok(Self { path: path.to_owned(), tables, role: Role::Owner { handle: Handle { db }, space, still } })
     }
 
     /// Opens the database in `primary` to read along while another process owns it. `own` is a directory
@@ -88,7 +101,7 @@ impl RocksStore {
     /// Nothing to do for an owner. After an error, try again; snapshots may fail until then.
     pub fn catch_up(&self) -> Result<(), Error> {
         match &self.role {
-            Role::Owner(_) => Ok(()),
+            Role::Owner { .. } => Ok(()),
             Role::Follower(follower) => follower.catch_up(),
         }
     }
@@ -96,11 +109,11 @@ impl RocksStore {
     /// Writes what is in memory to table files. The log makes this needless for safety; it is for tests,
     /// measurements and a short start after it.
     pub fn flush(&self) -> Result<(), Error> {
-        let db = self.owned()?;
+        let (db, space) = self.owner()?;
         let families = self.tables.iter().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
         let families: Vec<_> = families.iter().collect();
         db.flush_cfs_opt(&families, &FlushOptions::default())
-            .map_err(|error| fault(&self.path, "flushing", error))
+            .map_err(|error| self.noted(space.fault("flushing", error)))
     }
 
     /// Brings every table to its final shape and size. Takes long: it rewrites most of the database.
@@ -128,7 +141,7 @@ impl RocksStore {
 
     fn moment(&self) -> Result<RocksSnapshot<'_>, Error> {
         match &self.role {
-            Role::Owner(handle) => Ok(RocksSnapshot::pinned(self, &handle.db)),
+            Role::Owner { handle, .. } => Ok(RocksSnapshot::pinned(self, &handle.db)),
             Role::Follower(follower) => {
                 let (instance, pass) = follower.enter()?;
                 Ok(RocksSnapshot::held(self, instance, pass))
@@ -137,8 +150,20 @@ impl RocksStore {
     }
 
     fn owned(&self) -> Result<&DB, Error> {
+        self.owner().map(|(db, _)| db)
+    }
+
+    /// The same error, after what it says of damage has been noted.
+    fn noted(&self, error: Error) -> Error {
+        if let Role::Owner { handle, still, .. } = &self.role {
+            still.note(&handle.db, &error);
+        }
+        error
+    }
+
+    fn owner(&self) -> Result<(&DB, &Space), Error> {
         match &self.role {
-            Role::Owner(handle) => Ok(&handle.db),
+            Role::Owner { handle, space, .. } => Ok((&handle.db, space)),
             Role::Follower(_) => Err(Error::ReadOnly { path: self.path.clone() }),
         }
     }
@@ -154,7 +179,8 @@ impl Store for RocksStore {
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        let db = self.owned()?;
+        let (db, space) = self.owner()?;
+        space.spend(batch.bytes())?;
         let mut writes = WriteBatch::with_capacity_bytes(capacity(&batch));
         for table in batch.into_sorted() {
             let family = family(db, table.table())?;
@@ -167,11 +193,19 @@ impl Store for RocksStore {
         }
         let mut options = WriteOptions::default();
         options.set_sync(durability == Durability::Synced);
-        db.write_opt(writes, &options).map_err(|error| fault(&self.path, "committing", error))
+        db.write_opt(writes, &options).map_err(|error| self.noted(space.fault("committing", error)))
+    }
+
+    fn room(&self) -> Result<(), Error> {
+        match &self.role {
+            Role::Owner { space, .. } => space.look(),
+            Role::Follower(_) => Ok(()),
+        }
     }
 
     fn sync(&self) -> Result<(), Error> {
-        self.owned()?.flush_wal(true).map_err(|error| fault(&self.path, "syncing", error))
+        let (db, space) = self.owner()?;
+        db.flush_wal(true).map_err(|error| space.fault("syncing", error))
     }
 
     fn disk_bytes(&self) -> Result<u64, Error> {

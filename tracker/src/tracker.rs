@@ -73,7 +73,12 @@ impl Tracker {
         options: Options,
     ) -> Result<Self, Error> {
         // Records are small and mostly asleep: the memory is for those that are awake.
-        let rocks = RocksOptions { cache_bytes: 32 * MIB, write_buffer_bytes: 32 * MIB, open_files: 128 };
+        let rocks = RocksOptions {
+            cache_bytes: 32 * MIB,
+            write_buffer_bytes: 32 * MIB,
+            open_files: 128,
+            ..RocksOptions::default()
+        };
         Ok(Self {
             store: RocksStore::open(dir, TABLES, rocks)?,
             registry,

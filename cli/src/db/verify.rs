@@ -3,13 +3,14 @@
 //! Without `--repair` nothing is written but to temporary directories, and another process may write the database.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context as _;
 use ingest::verify::{Scope, Scratch};
 use schema::audit::Report;
-use store::{RocksOptions, RocksStore, Store};
+use store::{Damage, RocksOptions, RocksStore, Store};
 use tempfile::TempDir;
 
 use super::node::{must_be_given, node};
@@ -55,9 +56,18 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     let stop = interrupt::watch()?;
     let data = settings.data()?;
     let (store, _directory): (Arc<dyn Store>, Option<TempDir>) = if how.repair {
+        let found = salvage(data)?;
+        output::print(&lines(&found))?;
         (Arc::new(own(data)?), None)
     } else {
         let Viewed { store, own } = view(data)?;
+        let found = store.damage()?;
+        if !found.is_empty() {
+            output::print(&lines(&found))?;
+            let what = "what cannot be read cannot be compared; --repair goes on without it";
+            output::print(&format!("damaged: {} stretches of rows are unreadable; {what}\n", found.len()))?;
+            return Ok(false);
+        }
         (Arc::new(store), Some(own))
     };
     let identity = schema::open::existing(&*store)?;
@@ -85,6 +95,25 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     };
     output::print(&report(&found))?;
     Ok(found.is_sound())
+}
+
+/// Takes out of the files what cannot be read, so that it is missing and can be healed as such.
+fn salvage(data: &Path) -> anyhow::Result<Vec<Damage>> {
+    let found = {
+        let Viewed { store, own: _own } = view(data)?;
+        store.damage()?
+    };
+    // A database that can be read is not opened without its checks.
+    if found.is_empty() {
+        return Ok(found);
+    }
+    let done = RocksStore::salvage(data, schema::TABLES, RocksOptions::default())?;
+    tracing::warn!(stretches = done.len(), "took unreadable rows out of their tables");
+    Ok(done)
+}
+
+fn lines(found: &[Damage]) -> String {
+    found.iter().map(|damage| format!("{damage}\n")).collect()
 }
 
 /// Makes stores in directories of their own below `dir`.

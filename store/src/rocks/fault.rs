@@ -7,7 +7,8 @@ use std::path::Path;
 
 use rocksdb::ErrorKind;
 
-use crate::error::Error;
+use super::space;
+use crate::{engine::TableSpec, error::Error};
 
 /// The error that came of `doing` something with the database in `path`.
 pub(super) fn fault(path: &Path, doing: &'static str, error: rocksdb::Error) -> Error {
@@ -16,10 +17,55 @@ pub(super) fn fault(path: &Path, doing: &'static str, error: rocksdb::Error) -> 
     let message = error.into_string();
     match kind {
         ErrorKind::IOError if LOCKED.iter().any(|words| message.contains(words)) => Error::InUse { path },
-        ErrorKind::Corruption => Error::Damaged { path, message },
+        ErrorKind::IOError if message.contains(FULL) => {
+            let free = space::free(&path).unwrap_or(0);
+            Error::NoSpace { path, free, reserve: 0 }
+        }
+        ErrorKind::Corruption => {
+            Error::Damaged { path, table: None, file: table_file(&message).map(str::to_owned), message }
+        }
         _ => Error::Engine { path, doing, message },
     }
 }
 
+/// The same error, with the table that it is of.
+pub(super) fn of_table(table: &'static TableSpec, error: Error) -> Error {
+    match error {
+        Error::Damaged { path, file, message, table: _ } => {
+            Error::Damaged { path, table: Some(table.name), file, message }
+        }
+        other => other,
+    }
+}
+
+/// The first name of a table file in RocksDB's words, which give it with its path or without, and with the marks of the
+/// sentence behind it.
+fn table_file(message: &str) -> Option<&str> {
+    let (before, _) = message.split_once(TABLE)?;
+    let start = before.rfind(|letter: char| !letter.is_ascii_digit()).map_or(0, |at| at + 1);
+    message.get(start..before.len() + TABLE.len()).filter(|name| name.len() > TABLE.len())
+}
+
+/// How the names of table files end.
+const TABLE: &str = ".sst";
+
 /// What RocksDB 11.8 says (`env/fs_posix.cc`, `LockFile`) of a lock in this process, and in another one.
 const LOCKED: [&str; 2] = ["lock hold by current process", "While lock file"];
+
+/// What RocksDB says of ENOSPC (`env/io_posix.cc`, `IOError`), and of every write until it has recovered from one.
+const FULL: &str = "No space left on device";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_damaged_file_is_found_in_what_rocksdb_says() {
+        let said = "Corruption: block checksum mismatch: stored = 1, computed = 2, type = 4  in /a/b.sst.d/000012.sst \
+                    offset 0 size 4096";
+        assert_eq!(table_file("Corruption: bad magic number in 000009.sst."), Some("000009.sst"));
+        assert_eq!(table_file(&said.replace("/b.sst.d", "")), Some("000012.sst"));
+        assert_eq!(table_file("Corruption: a bad record"), None);
+        assert_eq!(table_file(".sst"), None);
+    }
+}

@@ -5,7 +5,7 @@
 //! in it (`db/compaction/compaction.cc`, `InputCompressionMatchesOutput`); memory does not grow with the
 //! database, except in a follower, which must keep every file open.
 
-use std::thread;
+use std::{collections::BTreeSet, thread};
 
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode,
@@ -25,12 +25,22 @@ pub struct RocksOptions {
     /// Table files held open at a time; -1 for all. A file has up to 64 MiB, and systems commonly grant a
     /// process 1,024. A follower ignores this and holds all.
     pub open_files: i32,
+    /// Bytes of the file system that commits leave free, so that flushes and compactions can finish what was committed,
+    /// and other programs go on. Below it commits fail with [`Error::NoSpace`](crate::Error::NoSpace). A follower ignores
+    /// this.
+    pub reserve_bytes: u64,
 }
 
 impl Default for RocksOptions {
-    /// Together with the rest of the process under 1 GiB while indexing at full speed.
+    /// Together with the rest of the process under 1 GiB while indexing at full speed. The reserve is twice the memory for
+    /// writes.
     fn default() -> Self {
-        Self { cache_bytes: 256 * MIB, write_buffer_bytes: 256 * MIB, open_files: 512 }
+        Self {
+            cache_bytes: 256 * MIB,
+            write_buffer_bytes: 256 * MIB,
+            open_files: 512,
+            reserve_bytes: 512 << 20,
+        }
     }
 }
 
@@ -66,21 +76,61 @@ impl RocksOptions {
         options
     }
 
-    /// Database options for a handle that reads along.
-    pub(super) fn follower() -> Options {
+    /// Database options for a handle that reads around damage and commits nothing.
+    pub(super) fn salvager(self) -> Options {
+        let mut options = self.owner();
+        options.create_if_missing(false);
+        options.create_missing_column_families(true);
+        options.set_paranoid_checks(false);
+        options
+    }
+
+    /// Database options for a handle that only hands files out.
+    pub(super) fn keeper(self) -> Options {
+        let mut options = self.owner();
+        options.create_if_missing(false);
+        options.create_missing_column_families(false);
+        options
+    }
+
+    /// Database options for a handle that reads along. Paranoid checks refuse a database with a damaged index.
+    pub(super) fn follower(paranoid: bool) -> Options {
         let mut options = base();
+        options.set_paranoid_checks(paranoid);
         // The owner deletes files that it has replaced; only a descriptor keeps them readable
         // (RocksDB's wiki, "Read-only and secondary instances").
         options.set_max_open_files(-1);
         options
     }
 
-    /// The column families of `tables`, with one cache for all.
-    pub(super) fn families(self, tables: &'static [&'static TableSpec]) -> Vec<ColumnFamilyDescriptor> {
+    /// Like [`Self::families`], but none is compacted: that would only run into the damage.
+    pub(super) fn still_families(self, tables: &'static [&'static TableSpec]) -> Vec<ColumnFamilyDescriptor> {
+        let still = |table: &&'static TableSpec| {
+            let mut options = self.table(table);
+            options.set_disable_auto_compactions(true);
+            ColumnFamilyDescriptor::new(table.name, options)
+        };
+        tables.iter().map(still).collect()
+    }
+
+    /// Options of one table by itself.
+    pub(super) fn table(self, table: &'static TableSpec) -> Options {
+        family(table.access, &Cache::new_lru_cache(8 * MIB))
+    }
+
+    /// The column families of `tables`, with one cache for all; those that are named in `still` are not compacted.
+    pub(super) fn families(
+        self,
+        tables: &'static [&'static TableSpec],
+        still: &BTreeSet<String>,
+    ) -> Vec<ColumnFamilyDescriptor> {
         // RocksDB's default since 10.7: no lock on the read path. 0 lets it size its table by itself.
         let cache = Cache::new_hyper_clock_cache(self.cache_bytes, 0);
-        let family =
-            |table: &&TableSpec| ColumnFamilyDescriptor::new(table.name, family(table.access, &cache));
+        let family = |table: &&TableSpec| {
+            let mut options = family(table.access, &cache);
+            options.set_disable_auto_compactions(still.contains(table.name));
+            ColumnFamilyDescriptor::new(table.name, options)
+        };
         tables.iter().map(family).collect()
     }
 }

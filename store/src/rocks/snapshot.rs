@@ -7,7 +7,12 @@ use std::sync::Arc;
 
 use rocksdb::{DB, ReadOptions, SnapshotWithThreadMode};
 
-use super::{RocksStore, family, fault::fault, follower::Instance, gate::Pass};
+use super::{
+    RocksStore, family,
+    fault::{fault, of_table},
+    follower::Instance,
+    gate::Pass,
+};
 use crate::{
     engine::{Bounds, Order, Row, Snapshot, TableSpec},
     error::Error,
@@ -60,8 +65,13 @@ impl<'a> RocksSnapshot<'a> {
         self.moment.db()
     }
 
-    fn fault(&self, error: rocksdb::Error) -> Error {
-        fault(&self.store.path, "reading", error)
+    /// For reads that are not of one key.
+    pub(super) fn scan_options(&self) -> ReadOptions {
+        self.moment.options()
+    }
+
+    fn fault(&self, table: &'static TableSpec, error: rocksdb::Error) -> Error {
+        self.store.noted(of_table(table, fault(&self.store.path, "reading", error)))
     }
 }
 
@@ -69,7 +79,7 @@ impl Snapshot for RocksSnapshot<'_> {
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let db = self.db();
         let family = family(db, table)?;
-        db.get_cf_opt(family, key, &self.by_key).map_err(|error| self.fault(error))
+        db.get_cf_opt(family, key, &self.by_key).map_err(|error| self.fault(table, error))
     }
 
     fn multi_get(&self, table: &'static TableSpec, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
@@ -79,7 +89,7 @@ impl Snapshot for RocksSnapshot<'_> {
         let values = db.batched_multi_get_cf_opt(family, keys, sorted, &self.by_key);
         let owned = |value: Result<Option<rocksdb::DBPinnableSlice<'_>>, _>| match value {
             Ok(value) => Ok(value.map(|bytes| bytes.to_vec())),
-            Err(error) => Err(self.fault(error)),
+            Err(error) => Err(self.fault(table, error)),
         };
         values.into_iter().map(owned).collect()
     }
@@ -120,7 +130,7 @@ impl Snapshot for RocksSnapshot<'_> {
             }
         }
         // An iterator that fails looks like one at its end.
-        iterator.status().map_err(|error| self.fault(error))?;
+        iterator.status().map_err(|error| self.fault(table, error))?;
         Ok(rows)
     }
 }

@@ -1,0 +1,143 @@
+//! The control socket: what the process that writes a database does for others on request.
+//!
+//! What must hold: the socket is in the data directory and for its owner alone; one request at a time, of one bounded line;
+//! nothing of it waits without an end, and nothing that goes wrong with it stops the process.
+//!
+//! ```text
+//! → {"request":"checkpoint"}
+//! ← {"checkpoint":"/data/checkpoint"}     or  {"error":"…"}
+//! ```
+//!
+//! The checkpoint is there until the connection is closed.
+
+use std::convert::Infallible;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use store::RocksStore;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// The socket's name in the data directory.
+pub(crate) const SOCKET: &str = "control.sock";
+
+/// The request for a checkpoint.
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+
+/// Bytes of a request at most.
+const MAX_REQUEST: u64 = 1024;
+
+/// Who has connected and says nothing for so long is sent away.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A copy of a checkpoint takes no longer than this; what it keeps from deletion takes room.
+const KEPT: Duration = Duration::from_hours(12);
+
+/// Where a checkpoint of the database in `data` is made: inside of it, because hard links need the same file system.
+pub(crate) fn checkpoint_in(data: &Path) -> PathBuf {
+    data.join(CHECKPOINT)
+}
+
+/// Removes a checkpoint, if there is one.
+pub(crate) fn discard(checkpoint: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(checkpoint) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Makes a checkpoint of `store` where there may be one that somebody left behind.
+pub(crate) fn checkpoint(store: &RocksStore) -> anyhow::Result<PathBuf> {
+    let path = checkpoint_in(&fs::canonicalize(store.path())?);
+    discard(&path).with_context(|| format!("removing {}", path.display()))?;
+    store.checkpoint(&path)?;
+    Ok(path)
+}
+
+/// Serves the control socket for as long as it is polled. `busy` is held while a thread works on the store.
+pub(crate) async fn serve(store: Arc<RocksStore>, busy: Arc<Semaphore>) -> Infallible {
+    let (_remove, listener) = match listen(store.path()) {
+        Ok(listening) => listening,
+        Err(error) => {
+            tracing::warn!(%error, "no control socket: `cairn db backup` needs this process to stop");
+            return std::future::pending().await;
+        }
+    };
+    loop {
+        let outcome = match listener.accept().await {
+            Ok((stream, _)) => answer(stream, &store, &busy).await,
+            Err(error) => {
+                // Out of descriptors, for example: not at once again.
+                tokio::time::sleep(PATIENCE).await;
+                Err(error.into())
+            }
+        };
+        if let Err(error) = outcome {
+            tracing::warn!(error = format!("{error:#}"), "the control socket");
+        }
+    }
+}
+
+/// Removed with its listener.
+struct Socket(PathBuf);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // One that is left behind is replaced at the next start.
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+fn listen(data: &Path) -> io::Result<(Socket, UnixListener)> {
+    discard(&checkpoint_in(data))?;
+    // It gets its name when nobody else can connect any more.
+    let (socket, new) = (data.join(SOCKET), data.join("control.new"));
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let listener = UnixListener::bind(&new)?;
+    fs::set_permissions(&new, Permissions::from_mode(0o600))?;
+    fs::rename(&new, &socket)?;
+    Ok((Socket(socket), listener))
+}
+
+async fn answer(stream: UnixStream, store: &Arc<RocksStore>, busy: &Arc<Semaphore>) -> anyhow::Result<()> {
+    let (read, mut write) = stream.into_split();
+    let (mut read, mut line) = (BufReader::new(read.take(MAX_REQUEST)), String::new());
+    timeout(PATIENCE, read.read_line(&mut line)).await.context("no request came in time")??;
+    let request: Value = serde_json::from_str(&line).unwrap_or_default();
+    let made = if request["request"] == CHECKPOINT {
+        let (store, busy) = (Arc::clone(store), Arc::clone(busy).acquire_owned().await?);
+        tokio::task::spawn_blocking(move || {
+            let made = checkpoint(&store);
+            drop(store);
+            drop(busy);
+            made
+        })
+        .await?
+    } else {
+        Err(anyhow::anyhow!("no such request: this one is known: {{\"request\":\"{CHECKPOINT}\"}}"))
+    };
+    let said = match &made {
+        Ok(path) => json!({ "checkpoint": path }),
+        Err(error) => json!({ "error": format!("{error:#}") }),
+    };
+    let told = timeout(PATIENCE, write.write_all(format!("{said}\n").as_bytes())).await;
+    let Ok(path) = made else { return Ok(told??) };
+    tracing::info!(path = %path.display(), "made a checkpoint");
+    if matches!(told, Ok(Ok(()))) {
+        // Nothing more is expected: this ends when the other side goes, or says something it should not.
+        drop(timeout(KEPT, read.read_u8()).await);
+    }
+    tokio::task::spawn_blocking(move || discard(&path)).await??;
+    Ok(told??)
+}

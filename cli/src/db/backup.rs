@@ -1,0 +1,132 @@
+//! `cairn db backup` and `cairn db restore`.
+//!
+//! What must hold: a backup is of one moment, also while another process writes; nothing is left in the data directory.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use chain::Timestamp;
+use serde_json::{Value, json};
+use store::{Backup, Backups};
+
+use super::own;
+use crate::control::{self, CHECKPOINT, SOCKET};
+use crate::output;
+use crate::settings::Settings;
+use crate::settings::units::bytes_text;
+
+/// A checkpoint writes what is in memory to files first; somebody else's backup may be under way as well.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// How it is backed up.
+#[derive(Debug, clap::Args)]
+pub(crate) struct How {
+    /// The directory of the backups; a new backup copies only the files that none there has yet
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Removes all backups but the last N afterwards
+    #[arg(long, value_name = "N")]
+    keep: Option<std::num::NonZeroUsize>,
+    /// Makes no backup and prints those that there are
+    #[arg(long, conflicts_with = "keep")]
+    list: bool,
+}
+
+/// Makes a backup, or lists them.
+pub(super) fn back_up(settings: &Settings, how: &How) -> anyhow::Result<()> {
+    let backups = Backups::new(&how.to);
+    if how.list {
+        let lines = backups.list()?.iter().map(line).collect::<Result<String, _>>()?;
+        return Ok(output::print(&lines)?);
+    }
+    let source = Source::of(settings.data()?)?;
+    let made = backups.add(source.path(), schema::TABLES)?;
+    drop(source);
+    output::print(&line(&made)?)?;
+    if let Some(n) = how.keep {
+        backups.keep(n.get())?;
+    }
+    Ok(())
+}
+
+/// Writes a backup to a data directory.
+pub(super) fn restore(settings: &Settings, from: &Path, number: Option<u32>) -> anyhow::Result<()> {
+    let restored = Backups::new(from).restore(number, settings.data()?)?;
+    Ok(output::print(&format!("restored {}", line(&restored)?))?)
+}
+
+fn line(backup: &Backup) -> Result<String, std::fmt::Error> {
+    let Backup { number, made, bytes, files } = *backup;
+    let time = Timestamp::from_unix_nanos(made.saturating_mul(1_000_000_000)).seconds();
+    let mut text = String::new();
+    writeln!(text, "backup {number} of {time}: {} in {files} files", bytes_text(bytes))?;
+    Ok(text)
+}
+
+/// A checkpoint to copy from.
+enum Source {
+    /// Made by the process that writes the database, and kept while we are connected.
+    Lent { path: PathBuf, _connection: UnixStream },
+    /// Made by us.
+    Own { path: PathBuf },
+}
+
+impl Source {
+    fn of(data: &Path) -> anyhow::Result<Self> {
+        match UnixStream::connect(data.join(SOCKET)) {
+            Ok(connection) => Self::lent(connection),
+            // Nobody listens: who owned it is gone, or cannot be reached this way.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+                let store = own(data).context(
+                    "the database is not ours and its owner listens on no control socket: stop it, or look at its log for why",
+                )?;
+                Ok(Self::Own { path: control::checkpoint(&store)? })
+            }
+            Err(error) => {
+                Err(error).with_context(|| format!("connecting to {}", data.join(SOCKET).display()))
+            }
+        }
+    }
+
+    fn lent(mut connection: UnixStream) -> anyhow::Result<Self> {
+        let patience =
+            || format!("no answer within {} s: another backup may be under way", PATIENCE.as_secs());
+        connection.set_read_timeout(Some(PATIENCE))?;
+        connection.write_all(format!("{}\n", json!({ "request": CHECKPOINT })).as_bytes())?;
+        let mut said = String::new();
+        BufReader::new(connection.try_clone()?).read_line(&mut said).with_context(patience)?;
+        let said: Value = serde_json::from_str(&said).context("the answer of the control socket")?;
+        if let Some(error) = said["error"].as_str() {
+            bail!("the process that writes the database could not make a checkpoint: {error}");
+        }
+        let path = said[CHECKPOINT].as_str().map(PathBuf::from).context("an answer without a checkpoint")?;
+        ensure!(
+            fs::exists(&path).unwrap_or(false),
+            "the checkpoint {} cannot be seen from here: run this where the process that writes the database runs, as \
+             the same user",
+            path.display()
+        );
+        Ok(Self::Lent { path, _connection: connection })
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Lent { path, .. } | Self::Own { path } => path,
+        }
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        if let Self::Own { path } = self
+            && let Err(error) = control::discard(path)
+        {
+            tracing::warn!(%error, path = %path.display(), "the checkpoint is left behind");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `cairn db export`: the database as lines of JSON, for other programs.
+//!
+//! | module | one job |
+//! |---|---|
+//! | `tables` | a file for each table, a line for each row |
+//! | `heights` | one file, a line for each height |
+//! | `key` | keys as arrays |
+//! | `value` | values as JSON |
+//!
+//! What must hold: the files are of one moment, also while another process writes; memory does not grow with the database; a
+//! directory with `export.json` is complete.
+
+mod heights;
+mod key;
+mod tables;
+mod value;
+
+use std::fs::{self, File};
+use std::io::{BufWriter, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use schema::meta::Identity;
+use serde_json::json;
+use store::Store as _;
+
+use super::{Viewed, lanes, view};
+use crate::output;
+use crate::settings::Settings;
+
+/// Speed matters more than the last tenth of the bytes.
+const LEVEL: i32 = 3;
+
+/// The summary, written last.
+const SUMMARY: &str = "export.json";
+
+/// What is exported.
+#[derive(Debug, clap::Args)]
+pub(crate) struct What {
+    /// The directory to write to, which must be new or empty
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Only this table; may be given several times [default: all]
+    #[arg(long, value_name = "NAME")]
+    table: Vec<String>,
+    /// `tables`: a file for each table, a line for each row. `heights`: a line for each block with its transactions as
+    /// they are served, in the files of a recording; the node's own answers are not stored, so no node can be played from
+    /// it
+    #[arg(long, value_name = "FORM", default_value = "tables", conflicts_with = "table")]
+    form: Form,
+}
+
+/// How it is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    Tables,
+    Heights,
+}
+
+/// Writes it.
+pub(super) fn export(settings: &Settings, what: &What) -> anyhow::Result<()> {
+    for name in &what.table {
+        let known: Vec<&str> = schema::TABLES.iter().map(|spec| spec.name).collect();
+        ensure!(known.contains(&&**name), "there is no table `{name}`; there are: {}", known.join(", "));
+    }
+    let Viewed { store, own: _own } = view(settings.data()?)?;
+    let identity = schema::open::existing(&store)?;
+    let empty = match fs::read_dir(&what.to) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == ErrorKind::NotFound => true,
+        Err(error) => return Err(error).with_context(|| format!("reading {}", what.to.display())),
+    };
+    ensure!(empty, "{} is not empty: name another directory, or empty it", what.to.display());
+    fs::create_dir_all(&what.to).with_context(|| format!("making {}", what.to.display()))?;
+    let snapshot = store.snapshot()?;
+    let files = match what.form {
+        Form::Tables => tables::write(&*snapshot, &what.to, &what.table)?,
+        Form::Heights => heights::write(&*snapshot, &what.to)?,
+    };
+    let (blocks, calls) = lanes(&*snapshot)?;
+    drop(snapshot);
+    let Identity { chain_id, vm, prefix, start_height, format } = identity;
+    let summary = json!({
+        "chain_id": chain_id,
+        "vm": vm,
+        "prefix": prefix,
+        "database_format": format,
+        "first_height": start_height,
+        "last_height": blocks.height,
+        "txs": blocks.txs,
+        "evm_txs": blocks.evm_txs,
+        "internal_txs": calls.calls,
+        "internal_txs_to_height": calls.height,
+        "replayable": false,
+        "files": files.iter().map(|(name, lines)| json!({ "name": name, "lines": lines })).collect::<Vec<_>>(),
+    });
+    let path = what.to.join(SUMMARY);
+    fs::write(&path, format!("{summary:#}\n")).with_context(|| format!("writing {}", path.display()))?;
+    let lines: u64 = files.iter().map(|(_, lines)| lines).sum();
+    Ok(output::print(&format!("exported {lines} lines in {} files to {}\n", files.len(), what.to.display()))?)
+}
+
+/// A file of lines that is being written.
+struct Lines {
+    name: String,
+    lines: u64,
+    out: zstd::Encoder<'static, BufWriter<File>>,
+}
+
+impl Lines {
+    fn create(directory: &Path, name: &str) -> anyhow::Result<Self> {
+        let name = format!("{name}.ndjson.zst");
+        let path = directory.join(&name);
+        let file = File::create_new(&path).with_context(|| format!("making {}", path.display()))?;
+        Ok(Self { name, lines: 0, out: zstd::Encoder::new(BufWriter::new(file), LEVEL)? })
+    }
+
+    fn put(&mut self, line: &str) -> anyhow::Result<()> {
+        self.out.write_all(line.as_bytes())?;
+        self.out.write_all(b"\n")?;
+        self.lines += 1;
+        Ok(())
+    }
+
+    /// The file's name and number of lines, once it is whole.
+    fn finish(self) -> anyhow::Result<(String, u64)> {
+        self.out.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        Ok((self.name, self.lines))
+    }
+}

@@ -1,0 +1,108 @@
+//! One file, a line for each height: the block and what is in it, as they are served.
+//!
+//! ```text
+//! {"height":7,"block":{…},"txs":[…],"evm_txs":[…],"internal_txs":[…]}
+//! ```
+//!
+//! `internal_txs` is null above the last height whose call frames are known.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use schema::block::{Block, Blocks};
+use schema::evm_tx::EvmTxs;
+use schema::internal_tx::{Calls, CallsByHeight};
+use schema::meta::{self, BlockLane, CallLane};
+use schema::payload::{Codec, Payload};
+use schema::tx::Txs;
+use store::{Bounds, Message, Snapshot, Table};
+
+use super::Lines;
+use super::tables::{frames, raw};
+
+/// Writes it; returns the file and its lines.
+pub(super) fn write(snapshot: &dyn Snapshot, directory: &Path) -> anyhow::Result<Vec<(String, u64)>> {
+    let heights = Heights {
+        snapshot,
+        codec: Codec::load(snapshot)?,
+        last: meta::read::<BlockLane>(snapshot)?.unwrap_or_default().height,
+        last_with_calls: meta::read::<CallLane>(snapshot)?.map_or(0, |lane| lane.height),
+    };
+    let mut out = Lines::create(directory, "blocks")?;
+    let mut line = String::new();
+    store::for_each_row(snapshot, Blocks::SPEC, Bounds::all(), |key, value| -> anyhow::Result<()> {
+        let (height, Message(block)) = store::table::decode_row::<Blocks>(key, value)?;
+        if height > heights.last {
+            return Ok(());
+        }
+        line.clear();
+        heights.line(height, &block, &mut line)?;
+        out.put(&line)
+    })?;
+    Ok(vec![out.finish()?])
+}
+
+struct Heights<'a> {
+    snapshot: &'a dyn Snapshot,
+    codec: Codec,
+    last: u64,
+    last_with_calls: u64,
+}
+
+impl Heights<'_> {
+    fn line(&self, height: u64, block: &Block, line: &mut String) -> anyhow::Result<()> {
+        write!(line, "{{\"height\":{height},\"block\":{},\"txs\":[", raw(&block.json)?)?;
+        self.records::<Txs>(block.first_tx, block.txs, line)?;
+        line.push_str("],\"evm_txs\":[");
+        self.records::<EvmTxs>(block.first_evm_tx, block.evm_txs, line)?;
+        line.push(']');
+        if height > self.last_with_calls {
+            line.push_str(",\"internal_txs\":null}");
+            return Ok(());
+        }
+        line.push_str(",\"internal_txs\":[");
+        if let Some(Message(calls)) = store::table::read::<CallsByHeight>(self.snapshot, &height)? {
+            self.rows::<Calls>(calls.first, calls.count, |chunk| separated(line, frames(chunk)?))?;
+        }
+        line.push_str("]}");
+        Ok(())
+    }
+
+    fn records<T: Table<Key = u64, Value = Payload>>(
+        &self,
+        first: u64,
+        count: u64,
+        line: &mut String,
+    ) -> anyhow::Result<()> {
+        self.rows::<T>(first, count, |record| separated(line, [raw(record)?]))
+    }
+
+    /// Shows the records of the rows from `first` on and before `first + count`.
+    fn rows<T: Table<Key = u64, Value = Payload>>(
+        &self,
+        first: u64,
+        count: u64,
+        mut show: impl FnMut(&[u8]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let (start, end) = (first.to_be_bytes(), first.saturating_add(count).to_be_bytes());
+        let mut record = Vec::new();
+        let bounds = Bounds { start: &start, end: Some(&end) };
+        store::for_each_row(self.snapshot, T::SPEC, bounds, |key, value| {
+            let seq = <[u8; 8]>::try_from(key).map_or(0, u64::from_be_bytes);
+            record.clear();
+            self.codec.decode_into(T::SPEC, seq, value, &mut record)?;
+            show(&record)
+        })
+    }
+}
+
+/// Appends elements of an array that may have some already.
+fn separated<'a>(line: &mut String, elements: impl IntoIterator<Item = &'a str>) -> anyhow::Result<()> {
+    for element in elements {
+        if !line.ends_with('[') {
+            line.push(',');
+        }
+        line.push_str(element);
+    }
+    Ok(())
+}

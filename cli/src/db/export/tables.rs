@@ -1,0 +1,185 @@
+//! A file for each table, a line for each row: `{"key":[…],"value":…}`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use schema::payload::{Codec, Frames, Payload};
+use schema::{block, descriptors, evm_tx, internal_tx, msg_set, nft, payload, rich, tx};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use store::{Bounds, Key as _, List, Snapshot, Table, TableSpec, Value as _};
+
+use super::Lines;
+use super::key::Components;
+use super::value::Shown;
+
+/// Writes the tables that are wanted, all if none is named; returns the files and their lines.
+pub(super) fn write(
+    snapshot: &dyn Snapshot,
+    directory: &Path,
+    wanted: &[String],
+) -> anyhow::Result<Vec<(String, u64)>> {
+    let mut export = Export { snapshot, directory, wanted, codec: Codec::load(snapshot)?, files: Vec::new() };
+    export.structures()?;
+    export.records()?;
+    export.chain()?;
+    export.nfts()?;
+    export.rich_list()?;
+    Ok(export.files)
+}
+
+struct Export<'a> {
+    snapshot: &'a dyn Snapshot,
+    directory: &'a Path,
+    wanted: &'a [String],
+    codec: Codec,
+    files: Vec<(String, u64)>,
+}
+
+impl Export<'_> {
+    /// What lists and ranked sets are held together by, and what the database says of itself.
+    fn structures(&mut self) -> anyhow::Result<()> {
+        for spec in [store::COUNT, store::RANK] {
+            self.lines(spec, |key, value| {
+                let (tag, owner) = key.split_first().context("a key without a tag")?;
+                let table = schema::TABLES.iter().find(|spec| spec.tag == *tag).map(|spec| spec.name);
+                let value = match (spec.tag == store::COUNT.tag, u64::decode(value)) {
+                    (true, Some(length)) => length.to_string(),
+                    _ => quoted(&hex::encode(value)),
+                };
+                let key = vec![table.into(), hex::encode(owner).into()];
+                Ok((key, value))
+            })?;
+        }
+        self.table::<schema::meta::Meta>()?;
+        self.table::<payload::Dictionary>()?;
+        self.table::<descriptors::Descriptors>()
+    }
+
+    /// Records, as they are served.
+    fn records(&mut self) -> anyhow::Result<()> {
+        self.payloads::<tx::Txs>(|bytes| Ok(raw(bytes)?.to_owned()))?;
+        self.payloads::<evm_tx::EvmTxs>(|bytes| Ok(raw(bytes)?.to_owned()))?;
+        self.payloads::<internal_tx::Calls>(|bytes| Ok(format!("[{}]", frames(bytes)?.join(","))))
+    }
+
+    fn chain(&mut self) -> anyhow::Result<()> {
+        self.table::<block::Blocks>()?;
+        self.table::<tx::TxByHash>()?;
+        self.list::<tx::AccountTxs>()?;
+        self.list::<tx::AccountSetTxs>()?;
+        self.list::<tx::SetTxs>()?;
+        self.table::<msg_set::MsgSets>()?;
+        self.table::<msg_set::MsgSetByNames>()?;
+        self.table::<msg_set::MsgSetByType>()?;
+        self.table::<evm_tx::EvmTxByHash>()?;
+        self.list::<evm_tx::AccountEvmTxs>()?;
+        self.table::<internal_tx::CallsByHash>()?;
+        self.table::<internal_tx::CallsByHeight>()?;
+        self.list::<internal_tx::AccountCalls>()
+    }
+
+    fn nfts(&mut self) -> anyhow::Result<()> {
+        self.table::<nft::Collections>()?;
+        self.table::<nft::CollectionsByHeight>()?;
+        self.table::<nft::CollectionsByName>()?;
+        self.table::<nft::OwnedCollections>()?;
+        self.table::<nft::Tokens>()?;
+        self.table::<nft::TokensByHeight>()?;
+        self.table::<nft::OwnedTokens>()?;
+        self.table::<nft::OwnedTokensByHeight>()?;
+        self.table::<nft::Holdings>()?;
+        self.table::<nft::HoldingsByHeight>()?;
+        self.list::<nft::TokenTxs>()?;
+        self.table::<nft::TokenObjects>()?;
+        self.table::<nft::ObjectTokens>()?;
+        self.table::<nft::OriginNames>()?;
+        self.table::<nft::NameChanges>()?;
+        self.table::<nft::NftLog>()?;
+        self.table::<nft::Refused>()?;
+        self.table::<nft::Questions>()?;
+        self.table::<nft::Waiting>()
+    }
+
+    fn rich_list(&mut self) -> anyhow::Result<()> {
+        self.table::<rich::Erc20s>()?;
+        self.table::<rich::Newborns>()?;
+        self.table::<rich::Balances>()?;
+        self.table::<rich::Holders>()?;
+        self.table::<rich::Denoms>()?;
+        self.table::<rich::DenomsFolded>()?;
+        self.table::<rich::RichUndo>()
+    }
+
+    fn table<T: Table<Key: Components, Value: Shown>>(&mut self) -> anyhow::Result<()> {
+        self.lines(T::SPEC, |key, value| {
+            let (key, value) = store::table::decode_row::<T>(key, value)?;
+            Ok((components(&key), value.shown().to_string()))
+        })
+    }
+
+    fn list<L: List<Owner: Components>>(&mut self) -> anyhow::Result<()> {
+        self.lines(L::SPEC, |key, value| {
+            let key = <(L::Owner, u64)>::from_bytes(key).context("a key that does not decode")?;
+            let sequence = u64::decode(value).context("an entry that does not decode")?;
+            Ok((components(&key), sequence.to_string()))
+        })
+    }
+
+    fn payloads<T: Table<Key = u64, Value = Payload>>(
+        &mut self,
+        show: impl Fn(&[u8]) -> anyhow::Result<String>,
+    ) -> anyhow::Result<()> {
+        let codec = std::mem::replace(&mut self.codec, Codec::load(self.snapshot)?);
+        let mut record = Vec::new();
+        self.lines(T::SPEC, |key, value| {
+            let seq = u64::from_bytes(key).context("a key that does not decode")?;
+            record.clear();
+            codec.decode_into(T::SPEC, seq, value, &mut record)?;
+            Ok((vec![seq.into()], show(&record)?))
+        })
+    }
+
+    fn lines(
+        &mut self,
+        spec: &'static TableSpec,
+        mut show: impl FnMut(&[u8], &[u8]) -> anyhow::Result<(Vec<Value>, String)>,
+    ) -> anyhow::Result<()> {
+        if !self.wanted.is_empty() && !self.wanted.iter().any(|name| name == spec.name) {
+            return Ok(());
+        }
+        let mut out = Lines::create(self.directory, spec.name)?;
+        let mut line = String::new();
+        store::for_each_row(self.snapshot, spec, Bounds::all(), |key, value| -> anyhow::Result<()> {
+            let (shown, value) = show(key, value)
+                .with_context(|| format!("table `{}`, key {}", spec.name, hex::encode(key)))?;
+            line.clear();
+            write!(line, "{{\"key\":{},\"value\":{value}}}", Value::Array(shown))?;
+            out.put(&line)
+        })?;
+        self.files.push(out.finish()?);
+        Ok(())
+    }
+}
+
+fn components(key: &impl Components) -> Vec<Value> {
+    let mut out = Vec::new();
+    key.put(&mut out);
+    out
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// One JSON text, which has no line break outside of its strings, as we write it.
+pub(super) fn raw(bytes: &[u8]) -> anyhow::Result<&str> {
+    Ok(serde_json::from_slice::<&RawValue>(bytes).context("a record that is no JSON")?.get())
+}
+
+/// The frames of a chunk, each a JSON text.
+pub(super) fn frames(chunk: &[u8]) -> anyhow::Result<Vec<&str>> {
+    let ranges = Frames::ranges(chunk).context("a chunk of call frames that does not decode")?;
+    ranges.into_iter().map(|range| raw(chunk.get(range).unwrap_or_default())).collect()
+}

@@ -1,0 +1,145 @@
+//! Backups of a database in a directory of their own, which share what they have in common.
+//!
+//! What must hold: a backup that is cut short leaves the earlier ones as they were; what is restored is what was backed up,
+//! byte for byte, or an error. RocksDB's backup engine keeps a checksum of every file and sees to both.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use rocksdb::{
+    DB, Env,
+    backup::{BackupEngine, BackupEngineInfo, BackupEngineOptions, RestoreOptions},
+};
+
+use super::{Handle, RocksOptions, fault::fault};
+use crate::{engine::TableSpec, error::Error};
+
+/// Files that are copied at a time.
+const AT_ONCE: i32 = 4;
+
+/// Held while backups are made or removed.
+const LOCK: &str = "lock";
+
+/// A directory of backups.
+#[derive(Debug, Clone)]
+pub struct Backups {
+    path: PathBuf,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backup {
+    /// Its number; later ones have larger numbers.
+    pub number: u32,
+    /// When it was made, seconds since 1970 UTC.
+    pub made: i64,
+    /// Bytes of its files, those that it shares with others included.
+    pub bytes: u64,
+    /// Number of its files.
+    pub files: u32,
+}
+
+impl Backups {
+    /// Those in the directory `path`, which need not be there yet.
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// All backups, oldest first.
+    pub fn list(&self) -> Result<Vec<Backup>, Error> {
+        if !self.path.is_dir() {
+            return Ok(Vec::new());
+        }
+        Ok(listed(&self.engine()?))
+    }
+
+    /// Backs up the database in `checkpoint`, which nobody else has open, and copies what no earlier backup has.
+    pub fn add(&self, checkpoint: &Path, tables: &'static [&'static TableSpec]) -> Result<Backup, Error> {
+        fs::create_dir_all(&self.path).map_err(|error| self.failed("making the directory", &error))?;
+        let _lock = self.lock()?;
+        let options = RocksOptions { cache_bytes: 8 << 20, ..RocksOptions::default() };
+        let db = DB::open_cf_descriptors(&options.keeper(), checkpoint, options.still_families(tables))
+            .map_err(|error| fault(checkpoint, "opening", error))?;
+        let handle = Handle { db };
+        let mut engine = self.engine()?;
+        engine
+            .create_new_backup_flush(&handle.db, true)
+            .map_err(|error| fault(&self.path, "backing up", error))?;
+        listed(&engine).pop().ok_or_else(|| self.none("it holds no backup after one was made"))
+    }
+
+    /// Removes all backups but the last `n`; at least one stays.
+    pub fn keep(&self, n: usize) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        let removed = self.engine()?.purge_old_backups(n.max(1));
+        removed.map_err(|error| fault(&self.path, "removing old backups", error))
+    }
+
+    /// Writes the files of a backup, the last one if none is named, to the directory `to`, which must be new or empty.
+    pub fn restore(&self, number: Option<u32>, to: &Path) -> Result<Backup, Error> {
+        let known = self.list()?;
+        let chosen = match number {
+            Some(number) => known.iter().find(|backup| backup.number == number),
+            None => known.last(),
+        };
+        let Some(chosen) = chosen.copied() else {
+            let numbers: Vec<_> = known.iter().map(|backup| backup.number.to_string()).collect();
+            return Err(self.none(&format!("the backups that it holds are [{}]", numbers.join(", "))));
+        };
+        match fs::read_dir(to).map(|mut entries| entries.next().is_none()) {
+            Ok(true) => {}
+            Ok(false) => return Err(occupied(to)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(self.failed("reading the directory to restore to", &error)),
+        }
+        let restored = self.engine()?.restore_from_backup(to, to, &RestoreOptions::default(), chosen.number);
+        restored.map_err(|error| fault(&self.path, "restoring", error))?;
+        Ok(chosen)
+    }
+
+    fn engine(&self) -> Result<BackupEngine, Error> {
+        let fail = |error| fault(&self.path, "opening backups", error);
+        let mut options = BackupEngineOptions::new(&self.path).map_err(fail)?;
+        options.set_max_background_operations(AT_ONCE);
+        BackupEngine::open(&options, &Env::new().map_err(fail)?).map_err(fail)
+    }
+
+    /// Nobody else makes or removes backups here until it is dropped.
+    fn lock(&self) -> Result<fs::File, Error> {
+        let file = fs::File::create(self.path.join(LOCK)).map_err(|error| self.failed("locking", &error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(fs::TryLockError::WouldBlock) => Err(Error::InUse { path: self.path.clone() }),
+            Err(fs::TryLockError::Error(error)) => Err(self.failed("locking", &error)),
+        }
+    }
+
+    fn none(&self, found: &str) -> Error {
+        let remedy = "name the directory of the backups and a number that it lists";
+        Error::NotADatabase { path: self.path.clone(), found: found.to_owned(), remedy }
+    }
+
+    fn failed(&self, doing: &'static str, error: &std::io::Error) -> Error {
+        Error::Engine { path: self.path.clone(), doing, message: error.to_string() }
+    }
+}
+
+fn occupied(to: &Path) -> Error {
+    let found = "it is not empty, and a backup is restored to an empty or new directory".to_owned();
+    Error::NotADatabase { path: to.to_owned(), found, remedy: "name another one, or empty it" }
+}
+
+fn listed(engine: &BackupEngine) -> Vec<Backup> {
+    let backup = |info: BackupEngineInfo| Backup {
+        number: info.backup_id,
+        made: info.timestamp,
+        bytes: info.size,
+        files: info.num_files,
+    };
+    let mut backups: Vec<_> = engine.get_backup_info().into_iter().map(backup).collect();
+    backups.sort_by_key(|backup| backup.number);
+    backups
+}

@@ -1,0 +1,197 @@
+//! What of a table cannot be read: every row is, and where one cannot be, the next one that can is looked for.
+//!
+//! What must hold: a row outside the stretches that are reported was read and its checksum was right; memory does not grow
+//! with the table. A damaged filter is not found, because RocksDB reads the rows themselves where it cannot ask one.
+
+use std::fmt;
+
+use rocksdb::{DB, DBRawIterator, LiveFile, ReadOptions};
+
+use super::{RocksStore, family, fault::fault};
+use crate::{engine::TableSpec, error::Error};
+
+/// Rows of a table that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// Name of the table.
+    pub table: &'static str,
+    /// Name of the file with the damaged bytes, where RocksDB tells it.
+    pub file: Option<String>,
+    /// The last key before them that can be read; `None` if there is none.
+    pub after: Option<Vec<u8>>,
+    /// The first key behind them that can be read; `None` if there is none.
+    pub before: Option<Vec<u8>>,
+    /// RocksDB's own words.
+    pub reason: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key =
+            |key: &Option<Vec<u8>>, none: &str| key.as_ref().map_or_else(|| none.to_owned(), hex::encode);
+        let file = self.file.as_deref().unwrap_or("of an unknown name");
+        let (after, before) = (key(&self.after, "the first"), key(&self.before, "the last"));
+        write!(
+            f,
+            "unreadable rows: table {}, file {file}, keys between {after} and {before}: {}",
+            self.table, self.reason
+        )
+    }
+}
+
+/// More stretches than this in one table, and what is left of it is given up: a device that fails everywhere.
+const MAX_STRETCHES: usize = 1000;
+
+impl RocksStore {
+    /// Reads every row of every table, and reports those that cannot be. Takes as long as reading the whole database.
+    pub fn damage(&self) -> Result<Vec<Damage>, Error> {
+        let snapshot = self.moment()?;
+        let mut found = Vec::new();
+        for table in self.tables {
+            let scan = Scan { db: snapshot.db(), store: &self.path, table };
+            found.extend(scan.rows(snapshot.scan_options(), |_, _| Ok(()))?);
+        }
+        Ok(found)
+    }
+}
+
+/// A table that is read around its damage.
+pub(super) struct Scan<'a> {
+    pub(super) db: &'a DB,
+    pub(super) store: &'a std::path::Path,
+    pub(super) table: &'static TableSpec,
+}
+
+impl Scan<'_> {
+    /// Gives every readable row to `visit`, in order, and returns the stretches that are not.
+    pub(super) fn rows(
+        &self,
+        mut options: ReadOptions,
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
+    ) -> Result<Vec<Damage>, Error> {
+        options.fill_cache(false);
+        let mut iterator = self.db.raw_iterator_cf_opt(family(self.db, self.table)?, options);
+        iterator.seek_to_first();
+        let (mut found, mut last) = (Vec::new(), None);
+        loop {
+            while let Some((key, value)) = iterator.item() {
+                visit(key, value)?;
+                let last = last.get_or_insert_with(Vec::new);
+                last.clear();
+                last.extend_from_slice(key);
+                iterator.next();
+            }
+            let Err(error) = iterator.status() else { return Ok(found) };
+            let (file, reason) = match fault(self.store, "reading", error) {
+                Error::Damaged { file, message, .. } => (file, message),
+                other => return Err(other),
+            };
+            let given_up = found.len() + 1 == MAX_STRETCHES;
+            let before = if given_up {
+                None
+            } else {
+                self.next_readable(&mut iterator, last.as_deref().unwrap_or(&[]), file.as_deref())?
+            };
+            let is_last = before.is_none();
+            found.push(Damage { table: self.table.name, file, after: last.clone(), before, reason });
+            if is_last {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Moves to the first readable row behind `last`, which is followed by damage, and returns its key.
+    fn next_readable(
+        &self,
+        iterator: &mut DBRawIterator<'_>,
+        last: &[u8],
+        damaged: Option<&str>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let files = self.db.live_files().map_err(|error| fault(self.store, "listing files", error))?;
+        let files = files.iter().filter(|file| file.column_family_name == self.table.name);
+        let Some(mut good) = ends(files, last, damaged).into_iter().find(|end| readable(iterator, end))
+        else {
+            return Ok(None);
+        };
+        let mut bad = last.to_vec();
+        while let Some(middle) = between(&bad, &good) {
+            if readable(iterator, &middle) {
+                good = middle;
+            } else {
+                bad = middle;
+            }
+        }
+        // It was readable before; if it no longer is, the device is failing under our hands.
+        let found = if readable(iterator, &good) { iterator.key().map(<[u8]>::to_vec) } else { None };
+        Ok(found)
+    }
+}
+
+/// Whether the first row from `key` on can be read, or that there is none.
+fn readable(iterator: &mut DBRawIterator<'_>, key: &[u8]) -> bool {
+    iterator.seek(key);
+    iterator.status().is_ok()
+}
+
+/// The first keys beyond each file that ends behind `last`, that of the damaged file first and then in order.
+fn ends<'a>(files: impl Iterator<Item = &'a LiveFile>, last: &[u8], damaged: Option<&str>) -> Vec<Vec<u8>> {
+    let mut ends: Vec<(bool, Vec<u8>)> = files
+        .filter_map(|file| {
+            let mut end = file.end_key.clone().filter(|end| end.as_slice() >= last)?;
+            end.push(0); // The smallest key beyond it.
+            let other = damaged != Some(file.name.trim_start_matches('/'));
+            Some((other, end))
+        })
+        .collect();
+    ends.sort();
+    ends.into_iter().map(|(_, end)| end).collect()
+}
+
+/// A key half-way between two as long as the longer of them; `None` if there is none.
+fn between(low: &[u8], high: &[u8]) -> Option<Vec<u8>> {
+    let width = low.len().max(high.len());
+    let digit = |key: &[u8], at: usize| u16::from(key.get(at).copied().unwrap_or(0));
+    let mut sum = vec![0; width];
+    let mut carry = 0;
+    for at in (0..width).rev() {
+        let digits = digit(low, at) + digit(high, at) + carry;
+        sum[at] = digits % 256;
+        carry = digits / 256;
+    }
+    let mut middle = Vec::with_capacity(width);
+    for digits in sum {
+        let digits = carry * 256 + digits;
+        // Below 256, because what is halved is below 512.
+        middle.push(u8::try_from(digits / 2).unwrap_or(u8::MAX));
+        carry = digits % 2;
+    }
+    let low_at_width = (0..width).map(|at| digit(low, at));
+    if middle.iter().map(|&byte| u16::from(byte)).eq(low_at_width) { None } else { Some(middle) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halving_between_two_keys_ends_at_the_upper_one() {
+        assert_eq!(between(&[1], &[3]), Some(vec![2]));
+        assert_eq!(between(&[], &[0, 2]), Some(vec![0, 1]));
+        assert_eq!(between(&[0xff, 0], &[0xff, 0xff]), Some(vec![0xff, 0x7f]));
+        assert_eq!(between(&[1], &[2]), None);
+        assert_eq!(between(&[], &[]), None);
+        let (mut low, mut high) = (b"abc".to_vec(), b"abcdefgh".to_vec());
+        let mut steps = 0;
+        while let Some(middle) = between(&low, &high) {
+            assert!(low < middle && middle < high);
+            if middle.as_slice() < b"abcd01".as_slice() {
+                low = middle;
+            } else {
+                high = middle;
+            }
+            steps += 1;
+        }
+        assert_eq!(high, b"abcd01\0\0");
+        assert!(steps <= 64, "{steps}");
+    }
+}

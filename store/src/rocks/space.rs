@@ -1,0 +1,83 @@
+//! Room on the device: commits leave a reserve free, so that what was committed can be flushed and compacted.
+//!
+//! What must hold: looking costs a call of the system at most every [`EVERY`] or [`EACH`] bytes while there is room; while
+//! there is none, every commit looks, so that the first one after there is room goes through.
+//!
+//! If somebody else fills the disk to the last byte, a write of RocksDB fails in the middle. It then refuses all writes,
+//! looks every five seconds whether there is room (`file/sst_file_manager_impl.cc`, `ClearError`), writes what is in memory
+//! to table files and starts another log; the log with half of a commit is not read again.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use super::fault::fault;
+use crate::error::Error;
+
+/// A disk that is filled at 1 GB/s loses 100 MB of the reserve between two looks.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// What commits may write between two looks, however fast they are.
+const EACH: usize = 8 << 20;
+
+pub(super) struct Space {
+    path: PathBuf,
+    reserve: u64,
+    /// The last look that found room, and what was written since.
+    last: Mutex<Option<(Instant, usize)>>,
+}
+
+impl Space {
+    pub(super) fn new(path: PathBuf, reserve: u64) -> Self {
+        Self { path, reserve, last: Mutex::new(None) }
+    }
+
+    /// Fails if there is no room for `bytes` more.
+    pub(super) fn spend(&self, bytes: usize) -> Result<(), Error> {
+        {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((at, written)) = &mut *last
+                && at.elapsed() < EVERY
+                && *written < EACH
+            {
+                *written = written.saturating_add(bytes);
+                return Ok(());
+            }
+        }
+        self.look()
+    }
+
+    /// Fails if less than the reserve is free now.
+    pub(super) fn look(&self) -> Result<(), Error> {
+        let free = free(&self.path)?;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if free < self.reserve {
+            *last = None;
+            return Err(Error::NoSpace { path: self.path.clone(), free, reserve: self.reserve });
+        }
+        *last = Some((Instant::now(), 0));
+        Ok(())
+    }
+
+    /// The error that came of `doing` something that writes.
+    pub(super) fn fault(&self, doing: &'static str, error: rocksdb::Error) -> Error {
+        match fault(&self.path, doing, error) {
+            Error::NoSpace { path, free, .. } => Error::NoSpace { path, free, reserve: self.reserve },
+            other => other,
+        }
+    }
+}
+
+/// Bytes that the file system of `path` still gives to an ordinary user.
+pub(super) fn free(path: &Path) -> Result<u64, Error> {
+    match rustix::fs::statvfs(path) {
+        Ok(found) => Ok(found.f_bavail.saturating_mul(found.f_frsize)),
+        Err(error) => Err(Error::Engine {
+            path: path.to_owned(),
+            doing: "asking for the free space",
+            message: error.to_string(),
+        }),
+    }
+}
