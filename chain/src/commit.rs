@@ -2,7 +2,7 @@
 //!
 //! Read only where it is asked for: with a hundred validators it is longer than many a block. The header of the block
 //! that carries it commits to the signatures ([`Commit::hash`]), not to the height, round and block id beside them;
-//! those are what the signatures sign (`crate::light`).
+//! those are what the signatures sign ([`crate::light`]).
 
 use std::borrow::Cow;
 

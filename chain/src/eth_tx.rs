@@ -20,45 +20,50 @@ const MESSAGES: [&str; 2] = ["/minievm.evm.v1.MsgCall", "/minievm.evm.v1.MsgCrea
 /// `prefix` is that of account addresses. A fee in another denom than `fee_denom` makes it none; where the denom is not
 /// known (`None`) only transactions without a fee count.
 pub fn is_eth_tx(tx: &DecodedTx, prefix: &str, fee_denom: Option<&str>) -> bool {
+    has_shape(tx, prefix) && fee_is_in(tx, fee_denom)
+}
+
+/// [`is_eth_tx`] but for the denom of the fee.
+pub(crate) fn has_shape(tx: &DecodedTx, prefix: &str) -> bool {
     let ([message], [info], [_]) = (&tx.messages[..], &tx.signer_infos[..], &tx.signatures[..]) else {
         return false;
     };
     info.mode == SignMode::Single(SIGN_MODE_ETHEREUM)
         && MESSAGES.contains(&message.type_url.as_str())
-        && fee_is_in(tx, fee_denom)
+        && tx.fee.len() <= 1
         && has_short_sender(&message.value, prefix)
-        && is_memo(&tx.memo)
+        && Memo::read(&tx.memo).is_some()
 }
 
 /// The memo that MiniEVM writes into a converted transaction (`minievm:x/evm/keeper/txutils.go`).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Memo<'a> {
+pub(crate) struct Memo<'a> {
     #[serde(rename = "type")]
-    kind: u8,
+    pub(crate) kind: u8,
     #[serde(borrow)]
-    gas_fee_cap: &'a RawValue,
+    pub(crate) gas_fee_cap: &'a RawValue,
     #[serde(borrow)]
-    gas_tip_cap: &'a RawValue,
-    gas_limit: u64,
+    pub(crate) gas_tip_cap: &'a RawValue,
+    pub(crate) gas_limit: u64,
 }
 
-fn is_memo(memo: &str) -> bool {
-    // Other memos are free text: look before the parser makes an error of each.
-    memo.starts_with('{')
-        && serde_json::from_str(memo).is_ok_and(|memo: Memo<'_>| {
-            matches!(memo.kind, 0 | 1 | 2 | 4)
-                && memo.gas_limit > 0
-                && is_digits(memo.gas_fee_cap)
-                && is_digits(memo.gas_tip_cap)
-        })
+impl<'a> Memo<'a> {
+    /// Reads a memo in the form that present nodes write.
+    pub(crate) fn read(memo: &'a str) -> Option<Self> {
+        // Other memos are free text: look before the parser makes an error of each.
+        let memo: Self = memo.starts_with('{').then(|| serde_json::from_str(memo).ok())??;
+        let known = matches!(memo.kind, 0 | 1 | 2 | 4) && memo.gas_limit > 0;
+        (known && is_digits(memo.gas_fee_cap) && is_digits(memo.gas_tip_cap)).then_some(memo)
+    }
 }
 
 fn is_digits(number: &RawValue) -> bool {
     number.get().bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn fee_is_in(tx: &DecodedTx, fee_denom: Option<&str>) -> bool {
+/// Whether the fee is none, or one coin of this denom.
+pub(crate) fn fee_is_in(tx: &DecodedTx, fee_denom: Option<&str>) -> bool {
     match &tx.fee[..] {
         [] => true,
         [coin] => Some(coin.denom.as_str()) == fee_denom,

@@ -42,7 +42,7 @@ pub struct FullHeader<'a> {
     /// Root over the transactions: see [`crate::proof::data_hash`].
     #[serde(borrow, default, deserialize_with = "text")]
     pub data_hash: Cow<'a, str>,
-    /// Root over the validators of this block: see `crate::light`.
+    /// Root over the validators of this block: see [`crate::light::Validators::hash`].
     #[serde(borrow, default, deserialize_with = "text")]
     pub validators_hash: Cow<'a, str>,
     /// Root over the validators of the next block.

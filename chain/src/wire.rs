@@ -56,6 +56,14 @@ pub(crate) fn push_bytes_field(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     }
 }
 
+/// Appends a field of type `sfixed64`, nothing for 0.
+pub(crate) fn push_fixed64_field(out: &mut Vec<u8>, number: u8, value: i64) {
+    if value != 0 {
+        out.push(number << 3 | 1);
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+}
+
 /// Appends a message that protobuf writes even when it is empty: gogoproto's fields that are not nullable.
 pub(crate) fn push_message_field(out: &mut Vec<u8>, number: u8, message: &[u8]) {
     out.push(number << 3 | 2);

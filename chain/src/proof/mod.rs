@@ -8,6 +8,8 @@
 //! Each check stands alone and names the height and what does not fit. Together they chain: a block whose header is
 //! checked and whose successor has it as parent is the block that the successor's validators built on.
 
+mod receipts;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use thiserror::Error;
@@ -17,6 +19,8 @@ use crate::hash::{Hash, to_hex, tx_hash};
 use crate::header::BadMember;
 use crate::merkle::{leaf, root};
 use crate::wire::{push_bytes_field, push_varint_field};
+
+pub use receipts::{Bound, EvmChain, Executed, WrongReceipts, check_receipts};
 
 /// Root over the transactions of a block (`header.data_hash`): leaves are the transaction hashes.
 pub fn data_hash<T: AsRef<[u8]>>(raw_txs: &[T]) -> Hash {

@@ -1,0 +1,74 @@
+//! The random factors of a batch, drawn from the batch itself.
+//!
+//! Verifying a batch is sound where nobody can choose signatures after knowing the factors. They are a hash of all
+//! keys, signatures and messages (the way of Fiat and Shamir), which also keeps this crate free of a source of
+//! randomness and every run the same.
+
+use k256::elliptic_curve::rand_core::{CryptoRng, Error, RngCore};
+use sha2::{Digest, Sha256};
+
+use crate::hash::Hash;
+
+/// Takes in a batch.
+pub(super) struct Draws(Sha256);
+
+/// Gives out factors: hashes of the batch and a counter.
+pub(super) struct Drawn {
+    seed: Hash,
+    counter: u64,
+    block: Hash,
+    used: usize,
+}
+
+impl Draws {
+    /// A batch of signatures under one block.
+    pub(super) fn new(block: &Hash) -> Self {
+        Self(Sha256::new().chain_update(b"cairn batch of signatures").chain_update(block))
+    }
+
+    /// Takes in one signature; its parts cannot run into each other, the last being the only one of variable length.
+    pub(super) fn absorb(&mut self, key: &[u8; 32], signature: &[u8; 64], message: &[u8]) {
+        self.0.update(key);
+        self.0.update(signature);
+        self.0.update(Sha256::digest(message));
+    }
+
+    /// The factors.
+    pub(super) fn finish(self) -> Drawn {
+        Drawn { seed: self.0.finalize().into(), counter: 0, block: [0; 32], used: 32 }
+    }
+}
+
+impl RngCore for Drawn {
+    fn next_u32(&mut self) -> u32 {
+        let mut bytes = [0; 4];
+        self.fill_bytes(&mut bytes);
+        u32::from_le_bytes(bytes)
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        let mut bytes = [0; 8];
+        self.fill_bytes(&mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+
+    fn fill_bytes(&mut self, out: &mut [u8]) {
+        for byte in out {
+            if self.used == self.block.len() {
+                let next = Sha256::new().chain_update(self.seed).chain_update(self.counter.to_le_bytes());
+                self.block = next.finalize().into();
+                self.counter += 1;
+                self.used = 0;
+            }
+            *byte = self.block[self.used];
+            self.used += 1;
+        }
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Error> {
+        self.fill_bytes(out);
+        Ok(())
+    }
+}
+
+impl CryptoRng for Drawn {}

@@ -1,0 +1,252 @@
+//! EVM receipts against the transactions and results that headers cover.
+//!
+//! No header covers a receipt, but a MiniEVM node makes it out of a transaction and its result alone
+//! (`minievm:indexer/utils.go`, `indexer/abci.go`), so both can be held against each other. There are two kinds:
+//!
+//! * An **Ethereum transaction** (see [`crate::eth_tx`]) has a receipt whether it succeeded or not. Its hash is
+//!   recomputed from the Cosmos transaction that wraps it, which binds `type`, `from`, `to` and `effectiveGasPrice` too.
+//! * Any other transaction that succeeded and logged has a **stand-in**: from the zero address to nobody at price 0,
+//!   under the hash of an empty Ethereum transaction whose input is the Cosmos hash. One that failed or did not log has
+//!   none.
+//!
+//! All receipts of a block follow the order of its transactions; position, status, gas, created contract and bloom filter
+//! follow from the results. The logs are those of the transaction's `evm` events. The logs of EVM messages are in the
+//! result data as well, which the next header covers: those must be among the receipt's, in order. The rest, logs of
+//! fees, bank sends and IBC receives, is bound only to the events of `/block_results`, a second endpoint's word
+//! where `/block` and the receipts come from different ones; [`Bound`] counts both.
+//!
+//! The EVM's own `blockHash` is not recomputed, only the same in all receipts; `logIndex` counts within the transaction or
+//! within the block, as versions differ.
+
+use thiserror::Error;
+
+mod fields;
+mod logs;
+
+use self::fields::{Expected, Place};
+use crate::comet::TxResult;
+use crate::eth_form::{EthForm, ethereum_chain_id, stand_in_hash};
+use crate::eth_tx;
+use crate::evm::{Log, Receipt};
+use crate::evm_data::EvmData;
+use crate::hash::{Hash, to_hex};
+use crate::tx::DecodedTx;
+
+/// What is to be known of a chain to understand its receipts.
+#[derive(Debug, Clone, Copy)]
+pub struct EvmChain<'a> {
+    /// The Cosmos chain id.
+    pub chain_id: &'a str,
+    /// Prefix of account addresses.
+    pub prefix: &'a str,
+    /// The token in which fees are paid. Where it is not known, a failed transaction with a fee may lack a receipt.
+    pub fee_denom: Option<&'a str>,
+}
+
+/// A transaction of the block and what became of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Executed<'a> {
+    /// Its Cosmos hash.
+    pub hash: Hash,
+    /// The transaction; `None` for bytes that are none.
+    pub tx: Option<&'a DecodedTx>,
+    /// The result.
+    pub result: &'a TxResult<'a>,
+}
+
+/// How far a block's receipts are bound.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// Receipts, each of which belongs to its transaction.
+    pub receipts: usize,
+    /// Logs of all receipts.
+    pub logs: usize,
+    /// Of these, how many stand in result data: the next header proves them.
+    pub proven_logs: usize,
+    /// Receipts of which all logs do.
+    pub proven_receipts: usize,
+}
+
+/// Receipts do not belong to the block's transactions.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WrongReceipts {
+    /// A transaction must have a receipt, and the next one is of another.
+    #[error(
+        "block {height}: transaction {tx} has no receipt at its place, there is {found}: ask another endpoint"
+    )]
+    Missing {
+        /// Height of the block.
+        height: u64,
+        /// The Cosmos hash.
+        tx: String,
+        /// Hash of the receipt that stands there, or `none`.
+        found: String,
+    },
+    /// No transaction of the block has this receipt, at least not in this place.
+    #[error("block {height}: receipt {receipt} belongs to no transaction there: ask another endpoint")]
+    Extra {
+        /// Height of the block.
+        height: u64,
+        /// Its hash.
+        receipt: String,
+    },
+    /// A member says something else than the transaction and its result.
+    #[error(
+        "block {height}: {member} of receipt {receipt} is {says:?}, of its transaction follows {expected:?}: ask another endpoint"
+    )]
+    Member {
+        /// Height of the block.
+        height: u64,
+        /// Hash of the receipt.
+        receipt: String,
+        /// Which member.
+        member: &'static str,
+        /// What it says.
+        says: String,
+        /// What follows from the transaction.
+        expected: String,
+    },
+    /// A log of the result data is not among the events.
+    #[error(
+        "block {height}: log {log} in the result data of transaction {tx} is not in its events: ask another endpoint"
+    )]
+    Data {
+        /// Height of the block.
+        height: u64,
+        /// The Cosmos hash.
+        tx: String,
+        /// Which log of the data, from 0.
+        log: usize,
+    },
+    /// A log in an event cannot be read.
+    #[error(
+        "block {height}: a log in the events of transaction {tx} is none ({error}): ask another endpoint"
+    )]
+    Event {
+        /// Height of the block.
+        height: u64,
+        /// The Cosmos hash.
+        tx: String,
+        /// What is wrong with it.
+        error: String,
+    },
+}
+
+/// Checks that a block has exactly the receipts that follow from its transactions and their results, and that they
+/// say what follows.
+///
+/// `txs` are all transactions of the block in order, decoded and with the results that
+/// [`super::check_results`] will prove. Holds for all 34,908 receipts of the recorded chains; in 34,235 of them every log is
+/// in the result data as well.
+pub fn check_receipts<'a>(
+    chain: &EvmChain<'_>,
+    height: u64,
+    txs: impl IntoIterator<Item = Executed<'a>>,
+    receipts: &[Receipt<'_>],
+) -> Result<Bound, WrongReceipts> {
+    let mut check = Check {
+        chain,
+        chain_id: ethereum_chain_id(chain.chain_id),
+        place: Place::before(height, receipts),
+        decimals: 18,
+        rest: receipts.iter(),
+        bound: Bound::default(),
+    };
+    for tx in txs {
+        check.tx(&tx)?;
+    }
+    match check.rest.next() {
+        None => Ok(check.bound),
+        Some(extra) => Err(WrongReceipts::Extra { height, receipt: extra.transaction_hash.to_string() }),
+    }
+}
+
+struct Check<'c, 'r, 'b> {
+    chain: &'c EvmChain<'c>,
+    chain_id: u64,
+    place: Place<'r>,
+    /// Of the fee token, as the receipt before had it.
+    decimals: u8,
+    rest: std::slice::Iter<'r, Receipt<'b>>,
+    bound: Bound,
+}
+
+impl Check<'_, '_, '_> {
+    fn tx(&mut self, executed: &Executed<'_>) -> Result<(), WrongReceipts> {
+        let succeeded = executed.result.code == 0;
+        let form = executed.tx.and_then(|tx| EthForm::of(tx, self.chain.prefix));
+        if !succeeded && form.is_none() {
+            return Ok(());
+        }
+        let logs = if succeeded { self.logs(executed)? } else { Vec::new() };
+        let next = self.rest.as_slice().first();
+        let hash = next.and_then(|receipt| receipt.hash().ok());
+        if let (Some(form), Some(hash)) = (&form, &hash)
+            && form.has_hash(self.chain_id, hash, &mut self.decimals)
+        {
+            return self.receipt(executed, Some(form), &logs);
+        }
+        // A node that indexed again shows an Ethereum transaction of an old version as a stand-in, never one of ours.
+        if form.is_none() && !logs.is_empty() && hash == Some(stand_in_hash(&executed.hash)) {
+            return self.receipt(executed, None, &logs);
+        }
+        let must = match (&form, executed.tx) {
+            // What succeeded with this sign mode was converted by the ante handler, whatever its fee.
+            (Some(_), Some(tx)) => succeeded || eth_tx::fee_is_in(tx, self.chain.fee_denom),
+            _ => !logs.is_empty(),
+        };
+        if must {
+            return Err(self.missing(executed));
+        }
+        Ok(())
+    }
+
+    /// The logs in the events, which must hold those of the data.
+    fn logs<'e>(&mut self, executed: &'e Executed<'_>) -> Result<Vec<Log<'e>>, WrongReceipts> {
+        let (height, tx) = (self.place.height, || to_hex(&executed.hash));
+        let logs = logs::of_events(&executed.result.events).map_err(|error| WrongReceipts::Event {
+            height,
+            tx: tx(),
+            error: error.to_string(),
+        })?;
+        // Data that is no base64 was refused with the results.
+        let data = executed.result.data_bytes().unwrap_or_default();
+        let data = EvmData::read(&data);
+        logs::check_data(&logs, &data.logs).map_err(|log| WrongReceipts::Data { height, tx: tx(), log })?;
+        self.bound.proven_logs += data.logs.len();
+        self.bound.proven_receipts += usize::from(!logs.is_empty() && data.logs.len() == logs.len());
+        Ok(logs)
+    }
+
+    fn receipt(
+        &mut self,
+        executed: &Executed<'_>,
+        form: Option<&EthForm>,
+        logs: &[Log<'_>],
+    ) -> Result<(), WrongReceipts> {
+        let Some(receipt) = self.rest.next() else { return Err(self.missing(executed)) };
+        let expected = Expected { form, result: executed.result, logs };
+        let wrong = self.place.check(receipt, &expected).err();
+        if let Some(wrong) = wrong {
+            return Err(WrongReceipts::Member {
+                height: self.place.height,
+                receipt: receipt.transaction_hash.to_string(),
+                member: wrong.member,
+                says: wrong.says,
+                expected: wrong.expected,
+            });
+        }
+        self.bound.receipts += 1;
+        self.bound.logs += logs.len();
+        Ok(())
+    }
+
+    fn missing(&self, executed: &Executed<'_>) -> WrongReceipts {
+        let found = self.rest.as_slice().first();
+        WrongReceipts::Missing {
+            height: self.place.height,
+            tx: to_hex(&executed.hash),
+            found: found.map_or_else(|| "none".to_owned(), |receipt| receipt.transaction_hash.to_string()),
+        }
+    }
+}
