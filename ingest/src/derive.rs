@@ -9,6 +9,7 @@ mod workshop;
 
 use std::fmt::Display;
 
+use bytes::Bytes;
 use chain::erc20::Erc20Event;
 use chain::proof::{Claims, Commitments};
 use chain::record::Proposer;
@@ -85,6 +86,8 @@ pub struct Block {
     pub claims: Option<Claims>,
     /// What its header says about the results of the block before.
     pub about_previous: Commitments,
+    /// The `/block` answer, where the signatures in it are to be verified.
+    pub answer: Option<Bytes>,
     /// Who told it, where that is known.
     pub told_by: Option<Tellers>,
     /// The chain that its header names.

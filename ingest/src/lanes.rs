@@ -10,7 +10,9 @@ use schema::meta::{self, BlockLane, CallLane};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::Error;
+use crate::config::Verify;
 use crate::daemon::{Ingest, causes};
+use crate::endorse::Endorsements;
 use crate::index::Ground;
 use crate::lane::Lane;
 use crate::link::{Links, Tail};
@@ -93,10 +95,17 @@ impl Ingest {
             mid_chain,
             codec: self.workshops.codec(),
         };
+        let endorsements = match &self.config.verify {
+            Verify::Signatures { trusted } => {
+                Some(Endorsements::new(Arc::clone(&self.node), self.config.chain_id.clone(), *trusted))
+            }
+            Verify::Off | Verify::Hashes => None,
+        };
         let source = Arc::new(BlockSource {
             tools: self.tools(&self.cores.blocks),
             vm: self.config.vm,
             chain_id: self.config.chain_id.clone(),
+            signed: endorsements.is_some(),
             proposers: Proposers::new(self.identity.prefix.clone()),
             refresher: Refresher::new(Arc::clone(&self.store)),
             inquiry: Inquiry::new(asker, Arc::clone(&self.store), mid_chain, next),
@@ -105,7 +114,7 @@ impl Ingest {
         let tail = Tail::read(&*snapshot, &at)?;
         Ok(Lane {
             name: "blocks",
-            release: Links::new(Arc::clone(&source), tail),
+            release: Links::new(Arc::clone(&source), endorsements, tail),
             source,
             next,
             sink: BlockSink::new(at, ground, &*snapshot)?,

@@ -11,6 +11,7 @@
 //! | [`daemon`](Ingest) | starts the lanes and watches over them |
 //! | `lane` | one ordered stream of heights with one watermark |
 //! | `release`, `link` | when a height may be committed: blocks against their neighbours |
+//! | `endorse` | the validators' signatures |
 //! | `fork` | whose history is the chain's, and how far ours goes along with it |
 //! | `source` | from the node to a derived height; what is asked again, and when |
 //! | [`mod@derive`] | raw answers of a height → what its indexes need; pure |
@@ -26,6 +27,7 @@ pub mod config;
 pub mod derive;
 
 mod daemon;
+mod endorse;
 mod error;
 mod fork;
 mod index;

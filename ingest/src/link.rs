@@ -12,18 +12,22 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use chain::proof::{self, Claims, Commitments};
 use schema::meta::{self, BlockLane, Named as _, Unconfirmed};
 use store::Snapshot;
 
 use crate::Error;
 use crate::derive::Block;
+use crate::endorse::Endorsements;
 use crate::release::Release;
 use crate::source::{BlockSource, Patience};
 
 /// The block lane's release.
 pub(crate) struct Links {
     source: Arc<BlockSource>,
+    /// Where signatures are to be verified.
+    endorsements: Option<Endorsements>,
     /// Waits for its successor.
     held: Option<Block>,
     /// The last that was handed on; none at the beginning of an index.
@@ -37,6 +41,8 @@ pub(crate) struct Tail {
     pub(crate) hash: [u8; 32],
     /// What its successor has to say of its results; unknown in a database that was made or rolled back without.
     pub(crate) claims: Option<Claims>,
+    /// The `/block` answer, where signatures are to be verified.
+    pub(crate) answer: Option<Bytes>,
 }
 
 /// How two blocks do not fit.
@@ -66,11 +72,11 @@ impl Tail {
             key: BlockLane::NAME.to_owned(),
             reason: "its hash is not of 32 bytes".to_owned(),
         }))?;
-        Ok(Some(Self { height: at.height, hash, claims: unconfirmed.and_then(claims_of) }))
+        Ok(Some(Self { height: at.height, hash, claims: unconfirmed.and_then(claims_of), answer: None }))
     }
 
     fn of(block: &Block) -> Self {
-        Self { height: block.height, hash: block.hash, claims: block.claims.clone() }
+        Self { height: block.height, hash: block.hash, claims: block.claims.clone(), answer: block.answer.clone() }
     }
 
     /// Whether `next` can follow.
@@ -114,15 +120,25 @@ impl<'a> View<'a> {
 
 impl Links {
     /// Goes on after `tail`, the last committed block.
-    pub(crate) fn new(source: Arc<BlockSource>, tail: Option<Tail>) -> Self {
-        Self { source, held: None, tail }
+    pub(crate) fn new(
+        source: Arc<BlockSource>,
+        endorsements: Option<Endorsements>,
+        tail: Option<Tail>,
+    ) -> Self {
+        Self { source, endorsements, held: None, tail }
     }
 
     /// Makes `held` and `next` fit, by asking again whichever is wrong.
-    async fn settle(&self, mut held: Block, mut next: Block) -> Result<(Block, Block), Error> {
+    async fn settle(&mut self, mut held: Block, mut next: Block) -> Result<(Block, Block), Error> {
         let mut patience = Patience::new(next.height);
         loop {
-            let Err(misfit) = Tail::of(&held).check(&View::of(&next)) else { return Ok((held, next)) };
+            let Err(misfit) = Tail::of(&held).check(&View::of(&next)) else {
+                let Some(objection) = self.objection(&Tail::of(&held), &next).await? else { return Ok((held, next)) };
+                self.source.distrust_block(&next, &objection);
+                patience.wait(&objection).await;
+                next = self.source.whole(next.height).await?;
+                continue;
+            };
             let reason = misfit.reason();
             match self.who_is_wrong(&Tail::of(&held), &next).await {
                 Wrong::Later => {
@@ -146,14 +162,20 @@ impl Links {
     }
 
     /// Makes `next` fit behind what was handed on; an error if it is that which is wrong.
-    async fn follow(&self, mut next: Block) -> Result<Block, Error> {
-        let Some(tail) = &self.tail else { return Ok(next) };
+    async fn follow(&mut self, mut next: Block) -> Result<Block, Error> {
+        let Some(tail) = self.tail.clone() else { return Ok(next) };
         let mut patience = Patience::new(next.height);
         let mut asked_again = false;
         loop {
-            let Err(misfit) = tail.check(&View::of(&next)) else { return Ok(next) };
+            let Err(misfit) = tail.check(&View::of(&next)) else {
+                let Some(objection) = self.objection(&tail, &next).await? else { return Ok(next) };
+                self.source.distrust_block(&next, &objection);
+                patience.wait(&objection).await;
+                next = self.source.whole(next.height).await?;
+                continue;
+            };
             let reason = misfit.reason();
-            match (self.who_is_wrong(tail, &next).await, misfit) {
+            match (self.who_is_wrong(&tail, &next).await, misfit) {
                 (Wrong::Later, _) => {
                     self.source.distrust_block(&next, &reason);
                     next = self.source.whole(next.height).await?;
@@ -168,14 +190,25 @@ impl Links {
                     patience.wait(&reason).await;
                     next = self.source.whole(next.height).await?;
                 }
-                (Wrong::Earlier, Misfit::Parent(_)) => return Err(Error::fork(tail, &next)),
-                (Wrong::Unknown, Misfit::Parent(_)) if asked_again => return Err(Error::fork(tail, &next)),
+                (Wrong::Earlier, Misfit::Parent(_)) => return Err(Error::fork(&tail, &next)),
+                (Wrong::Unknown, Misfit::Parent(_)) if asked_again => return Err(Error::fork(&tail, &next)),
                 (Wrong::Unknown, Misfit::Parent(_)) => {
                     asked_again = true;
                     next = self.source.whole(next.height).await?;
                 }
             }
         }
+    }
+
+    /// What the validators' signatures say against `next` behind `before`, where they are to be verified.
+    async fn objection(&mut self, before: &Tail, next: &Block) -> Result<Option<String>, Error> {
+        let (Some(endorsements), Some(answer)) = (&mut self.endorsements, &next.answer) else { return Ok(None) };
+        let before_answer = match &before.answer {
+            Some(answer) => answer.clone(),
+            // The last block of an earlier run: what the header says is known by its hash.
+            None => self.source.known(before.height, &before.hash).await?,
+        };
+        endorsements.objection(&before.hash, &before_answer, answer).await
     }
 
     /// Asks an endpoint that did not tell `next` for it.

@@ -41,6 +41,13 @@ impl Ingest {
                 first
             }
         };
+        if let Verify::Signatures { trusted: Some((height, _)) } = config.verify
+            && height < start_height
+        {
+            return Err(Error::Setup(
+                "`trusted` names a height below the first that is indexed: name a block from `start_height` on",
+            ));
+        }
         let identity = Identity {
             format: schema::FORMAT,
             chain_id: config.chain_id.clone(),

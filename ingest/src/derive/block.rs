@@ -7,7 +7,7 @@ use bytes::Bytes;
 use chain::comet::{self, BlockAnswer, ResultsAnswer, TxResult};
 use chain::fee::FeeTotals;
 use chain::involved::{self, StoreOwners};
-use chain::proof::{self, Claims, Commitments};
+use chain::proof::{self, Claims, Commitments, EvmChain, Executed};
 use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
 use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
@@ -26,6 +26,8 @@ pub struct BlockAnswers<'a> {
     pub results: &'a [u8],
     /// `result` of `eth_getBlockReceipts`, where it was asked.
     pub receipts: Option<&'a [u8]>,
+    /// Whether the receipts are taken as they are, also where they do not follow from the transactions.
+    pub believed: bool,
 }
 
 /// A transaction that our descriptors do not cover.
@@ -73,7 +75,16 @@ pub fn block(
         return Err(Failure::Unrendered(cosmos.unrendered));
     }
     let evm_txs = match answers.receipts {
-        Some(receipts) => evm_txs(receipts, answers.height, cosmos.eth_txs, workshop)?,
+        Some(text) => {
+            let receipts = receipts(text, answers.height, cosmos.eth_txs)?;
+            if rules.verified && !answers.believed {
+                let of = EvmChain { chain_id: &block.header.chain_id, prefix: &rules.prefix, fee_denom: None };
+                let executed = cosmos.executed(&results.txs_results);
+                proof::check_receipts(&of, answers.height, executed, &receipts)
+                    .map_err(|error| untrue(Part::Receipts)(&error))?;
+            }
+            evm_txs(&receipts, workshop)?
+        }
         None => Vec::new(),
     };
     let claims = rules.verified.then(|| Claims::of(&results));
@@ -83,6 +94,7 @@ pub fn block(
         parent: block.header.last_block_hash,
         claims: claims.transpose().map_err(|error| untrue(Part::Results)(&error))?,
         about_previous: Commitments::of(&block),
+        answer: None,
         told_by: None,
         chain_id: block.header.chain_id.into_owned(),
         time: block.header.time,
@@ -118,6 +130,8 @@ struct CosmosTxs<'a> {
     fees: FeeTotals,
     /// Transactions that must have a receipt: a lower bound.
     eth_txs: usize,
+    /// Every transaction, where receipts are to be held against them; `None` for what is none.
+    decoded: Vec<Option<DecodedTx>>,
 }
 
 impl<'a> CosmosTxs<'a> {
@@ -139,6 +153,7 @@ impl<'a> CosmosTxs<'a> {
             unrendered: Vec::new(),
             fees: FeeTotals::new(),
             eth_txs: 0,
+            decoded: Vec::new(),
         }
     }
 
@@ -165,7 +180,12 @@ impl<'a> CosmosTxs<'a> {
             signers = self.signers(&tx, result, workshop);
             self.fees.add(&tx.fee);
             self.eth_txs += usize::from(eth_tx::is_eth_tx(&tx, &self.rules.prefix, None));
-            types = tx.message_types;
+            types.clone_from(&tx.message_types);
+            if self.rules.verified {
+                self.decoded.push(Some(tx));
+            }
+        } else if self.rules.verified {
+            self.decoded.push(None);
         }
         let mut accounts = AccountSet::new();
         let Rules { vm, prefix, .. } = self.rules;
@@ -173,6 +193,12 @@ impl<'a> CosmosTxs<'a> {
         let payload = workshop.tx.encode(&workshop.record);
         self.txs.push(Tx { hash, payload, involved: accounts.as_slice().to_vec(), signers, types });
         Ok(())
+    }
+
+    /// The transactions with their results, in order.
+    fn executed<'r>(&'r self, results: &'r [TxResult<'r>]) -> impl Iterator<Item = Executed<'r>> {
+        let txs = self.txs.iter().zip(&self.decoded).zip(results);
+        txs.map(|((tx, decoded), result)| Executed { hash: tx.hash, tx: decoded.as_ref(), result })
     }
 
     /// Appends the JSON of the `tx` member.
@@ -212,17 +238,15 @@ fn splice(by_node: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(by_node.trim_ascii().strip_prefix(b"{").unwrap_or(by_node).trim_ascii_start());
 }
 
-fn evm_txs(
-    answer: &[u8],
-    height: u64,
-    expected: usize,
-    workshop: &mut Workshop,
-) -> Result<Vec<EvmTx>, Failure> {
+fn receipts(answer: &[u8], height: u64, expected: usize) -> Result<Vec<evm::Receipt<'_>>, Failure> {
     let receipts = evm::parse_receipts(answer).map_err(AskAgain::because)?;
     match evm::check_receipts(&receipts, height, expected) {
-        Err(error @ evm::Error::TooFew { .. }) => return Err(Failure::ReceiptsMissing(error.to_string())),
-        other => other.map_err(AskAgain::because)?,
+        Err(error @ evm::Error::TooFew { .. }) => Err(Failure::ReceiptsMissing(error.to_string())),
+        other => Ok(other.map(|()| receipts).map_err(AskAgain::because)?),
     }
+}
+
+fn evm_txs(receipts: &[evm::Receipt<'_>], workshop: &mut Workshop) -> Result<Vec<EvmTx>, Failure> {
     let evm_tx = |receipt: &evm::Receipt<'_>| -> Result<EvmTx, evm::Error> {
         workshop.record.clear();
         evm::write_evm_tx(&mut workshop.record, receipt);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chain::Vm;
+use chain::{Vm, comet, proof};
 use node::{Answer, Evm};
 
 use super::{Patience, Proposers, Refresher, Tools, insist};
@@ -13,11 +13,17 @@ use crate::lane::Source;
 use crate::nft::wanted::Inquiry;
 use crate::rich::handover::Handover;
 
+/// So often receipts are asked for that contradict their transactions; then they are taken as they are. No header covers
+/// them, and a node that makes them otherwise than those that are known must not stop the index.
+const CONTRADICTIONS: u32 = 4;
+
 /// Fetches blocks.
 pub(crate) struct BlockSource {
     pub(crate) tools: Tools,
     pub(crate) vm: Vm,
     pub(crate) chain_id: String,
+    /// Whether the answers are kept for their signatures to be verified.
+    pub(crate) signed: bool,
     pub(crate) proposers: Proposers,
     pub(crate) refresher: Refresher,
     pub(crate) inquiry: Inquiry,
@@ -63,9 +69,11 @@ impl BlockSource {
     /// The block of `height` without what the node says about its NFTs.
     pub(crate) async fn block(&self, height: u64) -> Result<Block, Error> {
         let mut patience = Patience::new(height);
+        let mut contradictions = 0;
         loop {
             let raw = self.raw(height).await?;
-            match self.render(height, &raw).await? {
+            let believed = contradictions >= CONTRADICTIONS;
+            match self.render(height, &raw, believed).await? {
                 Ok(mut block) => {
                     if let Some(error) = self.of_another_chain(&block) {
                         if !self.tools.node.comet.endpoints().len() > 1 {
@@ -75,12 +83,18 @@ impl BlockSource {
                         continue;
                     }
                     block.proposer = self.proposers.of(&self.tools, &block.proposer_address).await;
+                    block.answer = self.signed.then(|| raw.block.bytes.clone());
                     block.told_by = Some(Tellers { block: raw.block.origin, results: raw.results.origin });
                     return Ok(block);
                 }
                 // An answer that is whole JSON and cannot be true: the node has not caught up with itself.
                 Err(Unusable::AskAgain(reason)) => patience.wait(&reason).await,
                 Err(Unusable::Untrue(part, reason)) => {
+                    contradictions += u32::from(part == Part::Receipts);
+                    if contradictions == CONTRADICTIONS {
+                        metrics::counter!("cairn_unproven_receipts_total").increment(1);
+                        tracing::error!(height, reason, "receipts are indexed that do not follow from their transactions: nobody gives others");
+                    }
                     self.distrust(part, &raw, &reason);
                     patience.wait(&reason).await;
                 }
@@ -110,6 +124,18 @@ impl BlockSource {
     pub(crate) fn distrust_results(&self, block: &Block, reason: &str) {
         if let Some(told_by) = &block.told_by {
             self.tools.node.distrust(&told_by.results, reason);
+        }
+    }
+
+    /// The `/block` answer about the block of `hash` at `height`, asked for until it is that one.
+    pub(crate) async fn known(&self, height: u64, hash: &[u8; 32]) -> Result<Bytes, Error> {
+        let mut patience = Patience::new(height);
+        loop {
+            let answer = insist(height, "block", || self.tools.node.comet.block(height)).await?;
+            match comet::parse_block(&answer.bytes) {
+                Ok(block) if block.hash == *hash && proof::check_header(&block).is_ok() => return Ok(answer.bytes),
+                _ => patience.wait(&"it is not the block that is indexed").await,
+            }
         }
     }
 
@@ -143,11 +169,13 @@ impl BlockSource {
 
     /// Derives the block; transactions that our descriptors do not cover are rendered by the node, and if it cannot
     /// either, stored opaque: one transaction never stops the chain.
-    async fn render(&self, height: u64, raw: &Raw) -> Result<Result<Block, Unusable>, Error> {
+    ///
+    /// Where receipts are `believed`, they are not held against the transactions.
+    async fn render(&self, height: u64, raw: &Raw, believed: bool) -> Result<Result<Block, Unusable>, Error> {
         let mut rendered = Rendered::new();
         loop {
             let used = self.tools.workshops.rules().descriptors;
-            match self.derive(height, raw.clone(), rendered.clone()).await? {
+            match self.derive(height, raw.clone(), rendered.clone(), believed).await? {
                 Ok(block) => return Ok(Ok(block)),
                 Err(Failure::Unrendered(txs)) => {
                     if rendered.is_empty() && self.refresher.refresh(&self.tools, height, used, &txs).await {
@@ -175,11 +203,12 @@ impl BlockSource {
         height: u64,
         raw: Raw,
         rendered: Rendered,
+        believed: bool,
     ) -> Result<Result<Block, Failure>, Error> {
         let work = move |workshop: &mut derive::Workshop, rules: &derive::Rules| {
             let (block, results) = (&*raw.block.bytes, &*raw.results.bytes);
             let receipts = raw.receipts.as_ref().map(|receipts| &*receipts.bytes);
-            let answers = BlockAnswers { height, block, results, receipts };
+            let answers = BlockAnswers { height, block, results, receipts, believed };
             derive::block(&answers, &rendered, rules, workshop)
         };
         self.tools.derive(height, work).await

@@ -85,6 +85,7 @@ impl Chain {
             tools: tools(),
             vm,
             chain_id: identity.chain_id.clone(),
+            signed: false,
             proposers: Proposers::new(prefix.clone()),
             refresher: Refresher::new(Arc::clone(&scratch)),
             inquiry: Inquiry::new(Arc::clone(&asker), Arc::clone(&scratch), mid_chain, 0),

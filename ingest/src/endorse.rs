@@ -1,0 +1,113 @@
+//! Whether a block was decided by the validators whose turn it was: their signatures stand in the block after it.
+//!
+//! Trust passes from header to header: the first block is believed (or the one that the operator names), and each header
+//! says which validators are next. What must hold: a block below the trusted height is not looked at; one above it never
+//! passes with signatures that do not verify.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chain::comet::{BlockAnswer, parse_block};
+use chain::light::{self, Validators};
+use chain::proof;
+use node::Node;
+
+use crate::Error;
+use crate::source::{Patience, insist};
+
+/// Follows the validators of one chain.
+pub(crate) struct Endorsements {
+    node: Arc<Node>,
+    chain_id: String,
+    /// A height and its block's hash that are known from elsewhere.
+    trusted: Option<(u64, [u8; 32])>,
+    /// The validators of the block that was looked at last.
+    set: Option<Validators>,
+}
+
+impl Endorsements {
+    pub(crate) fn new(node: Arc<Node>, chain_id: String, trusted: Option<(u64, [u8; 32])>) -> Self {
+        Self { node, chain_id, trusted, set: None }
+    }
+
+    /// What speaks against `next`, a `/block` answer, as the successor of `before`, the answer about the block of `hash`;
+    /// nothing if the validators of `before` signed it.
+    pub(crate) async fn objection(
+        &mut self,
+        hash: &[u8; 32],
+        before: &Bytes,
+        next: &Bytes,
+    ) -> Result<Option<String>, Error> {
+        let parsed = (parse_block(before), parse_block(next));
+        let (Ok(before), Ok(next)) = &parsed else {
+            return Ok(Some("the answer cannot be read again".to_owned()));
+        };
+        let height = before.header.height;
+        match self.trusted {
+            Some((trusted, _)) if height < trusted => return Ok(None),
+            Some((trusted, known)) if height == trusted && known != *hash => {
+                let hash = chain::hash::to_hex(hash);
+                return Ok(Some(format!("block {height} is {hash}, which is not the one that `trusted` names")));
+            }
+            _ => {}
+        }
+        if next.full_header.validators_hash != before.full_header.next_validators_hash {
+            return Ok(Some(format!("block {} names other validators than block {height} announced", height + 1)));
+        }
+        self.follow_set(before).await?;
+        let Some(set) = &self.set else { return Ok(Some("the validators are not known".to_owned())) };
+        Ok(signed(&self.chain_id, hash, before, next, set).err())
+    }
+
+    /// Makes the set that of `block`: asked for until it hashes to what the header says.
+    async fn follow_set(&mut self, block: &BlockAnswer<'_>) -> Result<(), Error> {
+        if self.set.as_ref().is_some_and(|set| light::check_validators(block, set).is_ok()) {
+            return Ok(());
+        }
+        let height = block.header.height;
+        let mut patience = Patience::new(height);
+        loop {
+            let pages = insist(height, "validators", || self.node.comet.validators(height)).await?;
+            match set_of(block, pages.iter().map(|page| &*page.bytes)) {
+                Ok(set) => {
+                    self.set = Some(set);
+                    return Ok(());
+                }
+                Err(reason) => {
+                    if let Some(page) = pages.first() {
+                        self.node.distrust(&page.origin, &reason);
+                    }
+                    patience.wait(&reason).await;
+                }
+            }
+        }
+    }
+}
+
+/// The validators of `block`, out of the pages of `/validators`.
+fn set_of<'a>(
+    block: &BlockAnswer<'_>,
+    pages: impl Iterator<Item = &'a [u8]>,
+) -> Result<Validators, String> {
+    let mut list = Vec::new();
+    for page in pages {
+        list.extend(light::parse_validators(page).map_err(|error| error.to_string())?.validators);
+    }
+    let set = Validators::new(list).map_err(|error| error.to_string())?;
+    light::check_validators(block, &set).map_err(|error| error.to_string())?;
+    Ok(set)
+}
+
+/// Whether `set` signed `before`, as `next` says.
+fn signed(
+    chain_id: &str,
+    hash: &[u8; 32],
+    before: &BlockAnswer<'_>,
+    next: &BlockAnswer<'_>,
+    set: &Validators,
+) -> Result<(), String> {
+    proof::check_last_commit(next).map_err(|error| error.to_string())?;
+    let commit = next.last_commit().map_err(|error| error.to_string())?;
+    light::check_commit(chain_id, before.header.height, hash, &commit, set).map_err(|error| error.to_string())?;
+    Ok(())
+}
