@@ -140,14 +140,14 @@ impl Record {
 
 /// Whether a failure says something about the endpoint, not only about the question.
 fn is_its_own(error: &Error) -> bool {
-    match error {
+    !matches!(
+        error,
         Error::NotYet { .. }
-        | Error::Refused { .. }
-        | Error::Untraceable { .. }
-        | Error::Unaskable { .. }
-        | Error::TooLarge { .. } => false,
-        _ => true,
-    }
+            | Error::Refused { .. }
+            | Error::Untraceable { .. }
+            | Error::Unaskable { .. }
+            | Error::TooLarge { .. }
+    )
 }
 
 /// A request under way.

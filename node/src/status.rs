@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use hex::FromHexError;
 use serde::Deserialize;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -116,22 +117,22 @@ pub(crate) async fn status_of(endpoint: &Endpoint) -> Result<Status, Error> {
         text.parse().map_err(|_| bad(format!("{name} `{}` is no height", excerpt(text.as_bytes()))))
     };
     let hash = &sync_info.latest_block_hash;
-    let bad_hash = || bad(format!("latest_block_hash `{}` is no hash", excerpt(hash.as_bytes())));
+    let bad_hash = |_| bad(format!("latest_block_hash `{}` is no hash", excerpt(hash.as_bytes())));
     Ok(Status {
         chain_id: node_info.network,
         node_version: node_info.version,
         latest_height: height("latest_block_height", &sync_info.latest_block_height)?,
-        latest_hash: hash_or_none(hash).ok_or_else(bad_hash)?,
+        latest_hash: hash_or_none(hash).map_err(bad_hash)?,
         earliest_height: height("earliest_block_height", &sync_info.earliest_block_height)?,
         catching_up: sync_info.catching_up,
     })
 }
 
-/// A hash in hex, empty where there is none yet; the outer `None` is neither.
-pub(crate) fn hash_or_none(text: &str) -> Option<Option<[u8; 32]>> {
+/// A hash in hex; empty where there is none yet.
+pub(crate) fn hash_or_none(text: &str) -> Result<Option<[u8; 32]>, FromHexError> {
     if text.is_empty() {
-        return Some(None);
+        return Ok(None);
     }
     let mut hash = [0; 32];
-    hex::decode_to_slice(text, &mut hash).ok().map(|()| Some(hash))
+    hex::decode_to_slice(text, &mut hash).map(|()| Some(hash))
 }

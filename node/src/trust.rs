@@ -40,14 +40,11 @@ impl Trust {
     /// It has said something that is proved false.
     pub(crate) fn lied(&mut self, now: Instant) -> Sentence {
         self.lies = self.lies.saturating_add(1);
-        let until = match self.until.filter(|until| *until > now) {
-            Some(until) => until,
-            None => {
-                let until = now + SENTENCE.delay(self.offences);
-                self.offences = self.offences.saturating_add(1);
-                until
-            }
-        };
+        let until = self.until.filter(|until| *until > now).unwrap_or_else(|| {
+            let steps = self.offences;
+            self.offences = self.offences.saturating_add(1);
+            now + SENTENCE.delay(steps)
+        });
         self.until = Some(until);
         let told = self.told.is_none_or(|told| now - told >= REMINDER);
         if told {
@@ -77,9 +74,9 @@ mod tests {
         for minutes in [1, 2, 4, 8, 16, 32, 60, 60] {
             assert!(!trust.is_lost(now));
             assert_eq!(trust.lied(now).left, MINUTE * minutes);
-            now += MINUTE * minutes - Duration::from_millis(1);
-            assert!(trust.is_lost(now));
-            now += Duration::from_millis(1);
+            now += MINUTE * (minutes - 1);
+            assert!(trust.is_lost(now + Duration::from_millis(59_999)));
+            now += MINUTE;
         }
         assert_eq!(trust.lies(), 8);
     }

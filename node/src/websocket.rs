@@ -91,7 +91,7 @@ impl Socket {
                 let height =
                     header.height.parse().map_err(|_| self.odd("a header without a height in it"))?;
                 let parent = hash_or_none(&header.last_block_id.hash)
-                    .ok_or_else(|| self.odd("a parent's hash that is none"))?;
+                    .map_err(|_| self.odd("a parent's hash that is none"))?;
                 return Ok(NewBlock { chain_id: header.chain_id, height, parent });
             }
         }

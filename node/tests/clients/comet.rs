@@ -138,6 +138,33 @@ async fn an_endpoint_of_another_chain_is_found_among_good_ones() {
     assert_eq!(error.kind(), Kind::Permanent);
 }
 
+/// The answer with `count` validators of `total`.
+fn validators(count: usize, total: usize) -> Play {
+    result(&format!(r#"{{"block_height":"5","validators":[],"count":"{count}","total":"{total}"}}"#))
+}
+
+#[tokio::test]
+async fn a_validator_set_is_fetched_page_by_page_from_one_endpoint() {
+    let plays = vec![validators(100, 230), validators(100, 230), validators(30, 230)];
+    let (server, other) = (Server::in_turn(plays).await, Server::always(Play::Close).await);
+    let pages = comet(&[&server, &other]).validators(5).await.unwrap();
+    assert_eq!(pages.len(), 3);
+    assert!(pages.iter().all(|page| page.origin.host() == &**server.url.host()));
+    let asked: Vec<_> = server.asked().into_iter().map(|asked| asked.line).collect();
+    assert_eq!(asked[2], "GET /validators?height=5&page=3&per_page=100");
+    assert_eq!((asked.len(), other.count()), (3, 0));
+}
+
+#[tokio::test]
+async fn a_validator_set_that_never_ends_is_given_up() {
+    for (play, questions) in [(validators(1, 1_000_000), 100), (validators(0, 5), 1)] {
+        let server = Server::always(play).await;
+        let error = comet(&[&server]).validators(5).await.unwrap_err();
+        assert!(matches!(error, Error::Malformed { .. }), "{error}");
+        assert_eq!(server.count(), questions);
+    }
+}
+
 #[tokio::test]
 async fn a_chain_is_verified_by_those_who_answer() {
     let (good, down) = (Server::always(result(STATUS)).await, Server::always(Play::Close).await);

@@ -47,10 +47,12 @@ impl Feed {
         socket.write_all(head.as_bytes()).await.unwrap();
         let mut stream = WebSocketStream::from_raw_socket(socket, Role::Server, None).await;
         let mut ear = self.0.lock().await;
+        let mut subscribed = false;
         loop {
             tokio::select! {
                 message = stream.next() => match message {
                     Some(Ok(Message::Text(text))) => {
+                        subscribed = true;
                         hear(Asked::said("text", &text));
                         stream.send(Message::text(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#)).await.unwrap();
                     }
@@ -58,7 +60,7 @@ impl Feed {
                     Some(Ok(_)) => {}
                     Some(Err(_)) | None => return,
                 },
-                frame = ear.recv() => match frame {
+                frame = ear.recv(), if subscribed => match frame {
                     Some(frame) => if stream.send(frame).await.is_err() { return },
                     None => return,
                 }

@@ -10,6 +10,7 @@ mod grpc;
 mod heads;
 mod hedge;
 mod logged;
+mod numbers;
 mod pool;
 mod recorded;
 mod scripted;

@@ -1,0 +1,49 @@
+//! What the recorder of metrics gets to see.
+
+use metrics_exporter_prometheus::PrometheusBuilder;
+use node::{Comet, Url};
+
+use crate::scripted::{Play, Server, limits, result};
+
+const STATUS: &str = r#"{"node_info":{"network":"c-1","version":"0.38.19"},"sync_info":{"latest_block_height":"50","earliest_block_height":"1","catching_up":false}}"#;
+
+/// Asks with a block that fails, one that hangs and one that is a lie.
+async fn ask() -> [String; 2] {
+    let play = |block: Play| {
+        move |_: usize, asked: &crate::scripted::Asked| {
+            if asked.line.ends_with("/status") { result(STATUS) } else { block.clone() }
+        }
+    };
+    let block = result(&format!(r#"{{"block":{{"pad":"{}"}}}}"#, "x".repeat(1_000)));
+    let servers = [Server::play(play(Play::Hang)).await, Server::play(play(block)).await];
+    let url =
+        |server: &Server| format!("http://me:hunter2@{}/hunter2", server.url.host()).parse::<Url>().unwrap();
+    let comet = Comet::new(servers.iter().map(url).collect(), limits()).unwrap();
+    comet.verify_chain("c-1").await.unwrap();
+    let answer = comet.block(50).await.unwrap();
+    comet.distrust(&answer.origin, "lies");
+    servers.map(|server| server.url.host().to_string())
+}
+
+#[test]
+fn requests_heights_lies_and_hedges_are_counted_by_host_and_port() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let hosts = metrics::with_local_recorder(&recorder, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(ask())
+    });
+    let text = recorder.handle().render();
+    let [slow, fast] = hosts;
+    for line in [
+        format!(r#"cairn_node_requests_total{{service="comet",endpoint="{slow}",outcome="answered"}} 1"#),
+        format!(r#"cairn_node_requests_total{{service="comet",endpoint="{slow}",outcome="dropped"}} 1"#),
+        format!(r#"cairn_node_requests_total{{service="comet",endpoint="{fast}",outcome="answered"}} 2"#),
+        format!(r#"cairn_node_request_seconds_count{{service="comet",endpoint="{fast}"}} 2"#),
+        format!(r#"cairn_node_endpoint_height{{endpoint="{fast}"}} 50"#),
+        format!(r#"cairn_node_lies_total{{service="comet",endpoint="{fast}"}} 1"#),
+        r#"cairn_node_hedges_total{service="comet"} 1"#.to_owned(),
+    ] {
+        assert!(text.contains(&line), "{line} is not in\n{text}");
+    }
+    assert!(!text.contains("hunter2"));
+}
