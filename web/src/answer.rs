@@ -63,9 +63,12 @@ impl Progress {
         *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(agreed);
     }
 
-    /// What the connection goes on with after HTTP, once.
+    /// What the connection goes on with after HTTP, once. hyper may be done with it before its last flush, so the slot
+    /// is given back here.
     pub(crate) fn agreed(&self) -> Option<Agreed> {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        self.slot.give_back();
+        Some(agreed)
     }
 
     /// A request was handed to the service.
