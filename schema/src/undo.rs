@@ -119,8 +119,8 @@ pub(crate) fn reaches(snapshot: &dyn Snapshot, lane: Lane, to: u64) -> Result<bo
     if lane.height(snapshot)? <= to {
         return Ok(true);
     }
-    let first = (lane.tag(), to.saturating_add(1));
-    let row = store::table::rows::<UndoRecords>(snapshot, &first, Order::Asc, 1)?;
+    let before = (lane.tag(), to, u32::MAX);
+    let row = store::table::rows_after::<UndoRecords>(snapshot, &lane.tag(), &before, Order::Asc, 1)?;
     Ok(row.first().is_some_and(|(_, Message(record))| record.from == to))
 }
 
