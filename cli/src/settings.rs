@@ -47,6 +47,9 @@ const LOOK_AHEAD: RangeInclusive<usize> = 1..=1024;
 const POLL_MS: RangeInclusive<u128> = 10..=60_000;
 const RECONCILE_S: RangeInclusive<u64> = 0..=86_400;
 const CACHE: RangeInclusive<usize> = 8 << 20..=1 << 40;
+
+/// Without any, a flush of what was committed may find no room.
+const DISK_RESERVE: RangeInclusive<usize> = 0..=1 << 50;
 const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000;
 const REQUESTS: RangeInclusive<usize> = 1..=1_000_000;
 
@@ -88,6 +91,8 @@ pub(crate) struct Settings {
     pub(crate) look_ahead: usize,
     pub(crate) poll: Duration,
     pub(crate) cache: usize,
+    /// Bytes of the data directory's file system that are left free.
+    pub(crate) disk_reserve: u64,
     /// What a client may take of a server.
     pub(crate) limits: Limits,
     /// In blocks.
@@ -104,6 +109,8 @@ impl Settings {
     pub(crate) fn new(values: &Values) -> Result<Self, Error> {
         let read = Reader(values);
         let bytes = |bytes: &usize| units::bytes_text(u64::try_from(*bytes).unwrap_or(u64::MAX));
+        let ByteSize(disk_reserve) =
+            read.bounded("disk_reserve", DISK_RESERVE, |ByteSize(bytes)| *bytes, bytes)?;
         let cors = read.cors()?;
         let limits = read.limits()?;
         Ok(Self {
@@ -125,6 +132,7 @@ impl Settings {
             look_ahead: read.bounded("look_ahead", LOOK_AHEAD, |n| *n, usize::to_string)?,
             poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
             cache: read.bounded("cache", CACHE, |ByteSize(bytes)| *bytes, bytes)?.0,
+            disk_reserve: u64::try_from(disk_reserve).unwrap_or(u64::MAX),
             limits,
             ready_lag: read.one("ready_lag")?,
             cors,
@@ -342,6 +350,7 @@ mod tests {
         assert_eq!(defaults.limits.requests, Limits::default().requests);
         assert_eq!(defaults.limits.per_client, None);
         assert_eq!(defaults.cache, store::RocksOptions::default().cache_bytes);
+        assert_eq!(defaults.disk_reserve, store::RocksOptions::default().reserve_bytes);
 
         let example = |key: &&'static Key| Value::split(key, [key.example.to_owned()], Origin::Flag);
         let examples = keys::KEYS.iter().filter(|key| key.default.is_none());

@@ -250,6 +250,19 @@ const CACHE: Key = Key {
     help: "Memory for blocks of the database, 8MiB or more: a number of bytes, or of KiB, MiB or GiB",
 };
 
+const DISK_RESERVE: Key = Key {
+    name: "disk_reserve",
+    flag: "disk-reserve",
+    env: "CAIRN_DISK_RESERVE",
+    value: "BYTES",
+    many: false,
+    default: Some("512MiB"),
+    example: "",
+    scope: Scope::Service,
+    help: "Bytes of the file system that are left free: below it nothing more is indexed, what is there is served, and \
+           indexing goes on as soon as there is room",
+};
+
 const MAX_CONNECTIONS: Key = Key {
     name: "max_connections",
     flag: "max-connections",
@@ -420,6 +433,7 @@ pub(crate) const KEYS: &[&Key] = &[
     &LOOK_AHEAD,
     &POLL,
     &CACHE,
+    &DISK_RESERVE,
     &MAX_CONNECTIONS,
     &MAX_REQUESTS,
     &RATE_LIMIT,
