@@ -19,7 +19,7 @@ use crate::settings::given::{Given, Service};
 use crate::{interrupt, logging, ready, reread, runtime};
 
 /// How far behind the writer readers may be.
-const CATCH_UP_EVERY: Duration = Duration::from_millis(50);
+const CATCH_UP_EVERY: Duration = Duration::from_millis(20);
 
 /// How often a database that is not there yet is looked for, and how often that is logged.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

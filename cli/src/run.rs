@@ -42,7 +42,11 @@ pub(crate) async fn index(
     }
     tracing::info!(version = VERSION, commit = COMMIT, chain_id = config.chain_id, data = %data.display(), "starting");
     let node = Arc::new(Node::new(endpoints, Limits::default())?);
-    let options = RocksOptions { cache_bytes: settings.cache, reserve_bytes: settings.reserve, ..RocksOptions::default() };
+    let options = RocksOptions {
+        cache_bytes: settings.cache,
+        reserve_bytes: settings.disk_reserve,
+        ..RocksOptions::default()
+    };
     let store = Arc::new(RocksStore::open(data, schema::TABLES, options)?);
     let ingest = tokio::select! {
         ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,

@@ -33,7 +33,7 @@ use query::EmptyCursor;
 use web::cors::Cors;
 use web::limits::Limits;
 
-use self::read::{Address, CACHE, Cursor, Filter, LOOK_AHEAD, POLL_MS, Reader, Text, missing};
+use self::read::{Address, CACHE, Cursor, DISK_RESERVE, Filter, LOOK_AHEAD, POLL_MS, Reader, Text, missing};
 use self::units::{ByteSize, Span};
 pub(crate) use self::value::{Error, Value};
 use self::given::Given;
@@ -80,8 +80,8 @@ pub(crate) struct Settings {
     /// In blocks.
     pub(crate) max_rewind: u64,
     pub(crate) cache: usize,
-    /// In bytes.
-    pub(crate) reserve: u64,
+    /// Bytes of the data directory's file system that are left free.
+    pub(crate) disk_reserve: u64,
     /// What a client may take of a server.
     pub(crate) limits: Limits,
     /// In blocks.
@@ -125,7 +125,8 @@ impl Settings {
             poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
             verify: read.verify()?,
             max_rewind: read.one("max_rewind")?,
-            reserve: u64::try_from(read.one::<ByteSize>("reserve")?.0).unwrap_or(u64::MAX),
+            disk_reserve: u64::try_from(read.bounded("disk_reserve", DISK_RESERVE, |ByteSize(b)| *b, bytes)?.0)
+                .unwrap_or(u64::MAX),
             cache: read.bounded("cache", CACHE, |ByteSize(bytes)| *bytes, bytes)?.0,
             limits,
             ready_lag: read.one("ready_lag")?,

@@ -60,14 +60,14 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
         output::print(&lines(&found))?;
         (Arc::new(own(data)?), None)
     } else {
-        let Viewed { store, own } = view(data)?;
-        let found = store.damage()?;
+        let found = RocksStore::damage(data, schema::TABLES, RocksOptions::default())?;
         if !found.is_empty() {
             output::print(&lines(&found))?;
             let what = "what cannot be read cannot be compared; --repair goes on without it";
             output::print(&format!("damaged: {} stretches of rows are unreadable; {what}\n", found.len()))?;
             return Ok(false);
         }
+        let Viewed { store, own } = view(data)?;
         (Arc::new(store), Some(own))
     };
     let identity = schema::open::existing(&*store)?;
@@ -99,10 +99,7 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
 
 /// Takes out of the files what cannot be read, so that it is missing and can be healed as such.
 fn salvage(data: &Path) -> anyhow::Result<Vec<Damage>> {
-    let found = {
-        let Viewed { store, own: _own } = view(data)?;
-        store.damage()?
-    };
+    let found = RocksStore::damage(data, schema::TABLES, RocksOptions::default())?;
     // A database that can be read is not opened without its checks.
     if found.is_empty() {
         return Ok(found);

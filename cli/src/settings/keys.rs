@@ -69,7 +69,7 @@ pub(crate) const KEYS: &[&Key] = &[
     &index::TRUSTED,
     &index::MAX_REWIND,
     &process::CACHE,
-    &process::RESERVE,
+    &process::DISK_RESERVE,
     &server::MAX_CONNECTIONS,
     &server::MAX_REQUESTS,
     &server::RATE_LIMIT,

@@ -22,6 +22,8 @@ use query::EmptyCursor;
 pub(super) const LOOK_AHEAD: RangeInclusive<usize> = 1..=1024;
 pub(super) const POLL_MS: RangeInclusive<u128> = 10..=60_000;
 const RECONCILE_S: RangeInclusive<u64> = 0..=86_400;
+/// Without any, a flush of what was committed may find no room.
+pub(super) const DISK_RESERVE: RangeInclusive<usize> = 0..=1 << 50;
 pub(super) const CACHE: RangeInclusive<usize> = 8 << 20..=1 << 40;
 const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000;
 const REQUESTS: RangeInclusive<usize> = 1..=1_000_000;

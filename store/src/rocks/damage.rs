@@ -3,11 +3,11 @@
 //! What must hold: a row outside the stretches that are reported was read and its checksum was right; memory does not grow
 //! with the table. A damaged filter is not found, because RocksDB reads the rows themselves where it cannot ask one.
 
-use std::fmt;
+use std::{fmt, path::Path};
 
 use rocksdb::{DB, DBRawIterator, LiveFile, ReadOptions};
 
-use super::{RocksStore, family, fault::fault};
+use super::{Handle, RocksOptions, RocksStore, directory, family, fault::fault};
 use crate::{engine::TableSpec, error::Error};
 
 /// Rows of a table that cannot be read.
@@ -43,22 +43,52 @@ impl fmt::Display for Damage {
 const MAX_STRETCHES: usize = 1000;
 
 impl RocksStore {
-    /// Reads every row of every table, and reports those that cannot be. Takes as long as reading the whole database.
-    pub fn damage(&self) -> Result<Vec<Damage>, Error> {
-        let snapshot = self.moment()?;
-        let mut found = Vec::new();
-        for table in self.tables {
-            let scan = Scan { db: snapshot.db(), store: &self.path, table };
-            found.extend(scan.rows(snapshot.scan_options(), |_, _| Ok(()))?);
+    /// Reads every row of every table of the database in `path`, which another process may own and write, and reports those
+    /// that cannot be read. Takes as long as reading the whole database.
+    pub fn damage(
+        path: &Path,
+        tables: &'static [&'static TableSpec],
+        options: RocksOptions,
+    ) -> Result<Vec<Damage>, Error> {
+        directory::check_followed(path, tables)?;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match look(path, tables, options) {
+                // An owner may have deleted a file between the moment that it was listed and that it was opened.
+                Err(Error::Engine { .. }) if attempts < MAX_ATTEMPTS => {}
+                outcome => return outcome,
+            }
         }
-        Ok(found)
     }
+}
+
+/// Nothing is deleted as fast as a database is opened so many times in a row.
+const MAX_ATTEMPTS: u32 = 4;
+
+/// Not as a follower: a secondary instance of RocksDB goes back to the state before a file that it cannot open.
+fn look(
+    path: &Path,
+    tables: &'static [&'static TableSpec],
+    options: RocksOptions,
+) -> Result<Vec<Damage>, Error> {
+    let families = options.still_families(tables);
+    let db = RocksOptions::looker()
+        .and_then(|options| DB::open_cf_descriptors_read_only(&options, path, families, false))
+        .map_err(|error| fault(path, "looking for damage", error))?;
+    let handle = Handle { db };
+    let mut found = Vec::new();
+    for table in tables {
+        let scan = Scan { db: &handle.db, store: path, table };
+        found.extend(scan.rows(ReadOptions::default(), |_, _| Ok(()))?);
+    }
+    Ok(found)
 }
 
 /// A table that is read around its damage.
 pub(super) struct Scan<'a> {
     pub(super) db: &'a DB,
-    pub(super) store: &'a std::path::Path,
+    pub(super) store: &'a Path,
     pub(super) table: &'static TableSpec,
 }
 

@@ -136,22 +136,17 @@ fn open(
     options: RocksOptions,
 ) -> Result<Instance, Error> {
     let mut attempts = 0_u32;
-    let mut paranoid = true;
     loop {
         attempts += 1;
         let files = Listing::of(primary)?;
         let families = options.families(tables, &BTreeSet::new());
-        let opened =
-            DB::open_cf_descriptors_as_secondary(&RocksOptions::follower(paranoid), primary, own, families);
+        let opened = RocksOptions::follower()
+            .and_then(|options| DB::open_cf_descriptors_as_secondary(&options, primary, own, families));
         let undisturbed = files.still_holds(primary)?;
         match opened {
             Ok(db) if undisturbed => {
                 let (handle, gate, settled) = (Handle { db }, Arc::default(), AtomicBool::new(true));
                 return Ok(Instance { handle, gate, log: files.newest_log, settled });
-            }
-            // What is damaged must not keep the rest from being read.
-            Err(error) if undisturbed && paranoid && error.kind() == rocksdb::ErrorKind::Corruption => {
-                paranoid = false;
             }
             Err(error) if undisturbed || attempts == MAX_ATTEMPTS => {
                 return Err(fault(primary, "following", error));

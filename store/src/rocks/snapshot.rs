@@ -65,11 +65,6 @@ impl<'a> RocksSnapshot<'a> {
         self.moment.db()
     }
 
-    /// For reads that are not of one key.
-    pub(super) fn scan_options(&self) -> ReadOptions {
-        self.moment.options()
-    }
-
     fn fault(&self, table: &'static TableSpec, error: rocksdb::Error) -> Error {
         self.store.noted(of_table(table, fault(&self.store.path, "reading", error)))
     }

@@ -27,17 +27,17 @@ pub(super) const CACHE: Key = Key {
     help: "Memory for blocks of the database, 8MiB or more: a number of bytes, or of KiB, MiB or GiB",
 };
 
-pub(super) const RESERVE: Key = Key {
-    name: "reserve",
-    flag: "reserve",
-    env: "CAIRN_RESERVE",
+pub(super) const DISK_RESERVE: Key = Key {
+    name: "disk_reserve",
+    flag: "disk-reserve",
+    env: "CAIRN_DISK_RESERVE",
     value: "BYTES",
     many: false,
     default: Some("512MiB"),
     example: "",
     scope: Scope::Service,
-    help: "Room that is left on the disk: with less nothing is written until there is more, and reading goes on; a number of \
-           bytes, or of KiB, MiB or GiB",
+    help: "Bytes of the file system that are left free: below it nothing more is indexed, what is there is served, and \
+           indexing goes on as soon as there is room",
 };
 
 pub(super) const METRICS: Key = Key {
