@@ -10,7 +10,7 @@ CARGO_DENY_VERSION := 0.20.2
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests check deny bench dictionaries needs
+.PHONY: demo build test tests check deny bench soak dictionaries needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -45,6 +45,11 @@ deny:
 dictionaries: needs
 	cargo build --release --workspace --example train_dictionaries
 	"$(CARGO_TARGET_DIR)/release/examples/train_dictionaries"
+
+# The long fault runs: SOAK seconds (15 minutes) of the seeded chaos runner, from a seed that it prints.
+SOAK ?= 900
+soak: needs
+	CHAOS_SECONDS=$(SOAK) CHAOS_RUNS=100000 cargo test --release --workspace --test chaos -- --nocapture
 
 # Every measurement; minutes.
 bench: needs

@@ -7,7 +7,7 @@ use crate::demo::Demo;
 use crate::record::Record;
 use crate::replay::Replay;
 use crate::route::Route;
-use crate::settings::given::{Given, Service};
+use crate::settings::given::{Follower, Given, Service};
 
 /// The widest line of help.
 const WIDTH: usize = 110;
@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// Indexes a node's chain
     Ingest(Given<Service>),
     /// Serves a database that `run` or `ingest` writes, while they do
-    Query(Given<Service>),
+    Query(Given<Follower>),
     /// Plans transfers between chains, makes the messages to sign, and follows them
     Route(Route),
     /// Indexes and serves a recorded chain: needs no node and no network

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::serve::Serving;
 use crate::settings::Settings;
-use crate::settings::given::{Given, Service};
+use crate::settings::given::{Follower, Given};
 use crate::{interrupt, logging, ready, reread, runtime};
 
 /// How far behind the writer readers may be.
@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// Runs until it is asked to stop, or until the database cannot be followed any more.
-pub(crate) fn query(given: Given<Service>) -> anyhow::Result<()> {
+pub(crate) fn query(given: Given<Follower>) -> anyhow::Result<()> {
     let settings = &Settings::given(&given)?;
     let data = settings.data()?;
     let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };

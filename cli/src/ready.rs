@@ -2,19 +2,32 @@
 //!
 //! What must hold: nobody is asked and nothing is read from a disk for it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ingest::Marks;
+use node::EndpointState;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// A follower catches up every few milliseconds; after this long without, what it serves is old.
 const FOLLOWER_LAG: Duration = Duration::from_secs(5);
 
-/// Ready while the blocks are indexed up to `lag` below what the node last said of itself. Lanes that come after the
-/// blocks do not matter.
-pub(crate) fn at_head(marks: Marks, lag: u64) -> impl Fn() -> Result<(), String> {
+/// The node tells its height every few seconds; after this long without, nobody knows how far behind we are.
+const SILENCE: Duration = Duration::from_mins(1);
+
+/// Ready while the blocks are indexed up to `lag` below what the node last said of itself, and it said so lately. Lanes
+/// that come after the blocks do not matter.
+pub(crate) fn at_head(
+    marks: Marks,
+    heads: watch::Receiver<Arc<[EndpointState]>>,
+    lag: u64,
+) -> impl Fn() -> Result<(), String> {
     move || {
+        let heard = heads.borrow().iter().filter_map(|endpoint| endpoint.seen).max();
+        if let Some(ago) = heard.map(|at| at.elapsed()).filter(|ago| *ago > SILENCE) {
+            return Err(format!("no endpoint of the node has told its height for {} s", ago.as_secs()));
+        }
         let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
         let behind = chain.saturating_sub(blocks);
         if behind <= lag {
@@ -55,7 +68,8 @@ mod tests {
             has_calls: true,
             has_rich_list: true,
         };
-        let ready = at_head(marks, 10);
+        let (_endpoints, heads) = watch::channel(Arc::default());
+        let ready = at_head(marks, heads, 10);
         let reason = "indexed up to 0, 100 blocks behind the node; ready within 10 (ready_lag)";
         assert_eq!(ready(), Err(reason.to_owned()));
         for (height, is_ready) in [(89, false), (90, true), (101, true)] {

@@ -7,11 +7,11 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::logging::Dial;
-use crate::settings::given::{Given, Service};
+use crate::settings::given::Given;
 use crate::settings::{Settings, print};
 
 /// Listens to SIGHUP from now on, for as long as the process runs. Call it within a tokio runtime.
-pub(crate) fn on_hangup(given: Given<Service>, dial: Dial) -> anyhow::Result<()> {
+pub(crate) fn on_hangup<G: Clone + Send + 'static>(given: Given<G>, dial: Dial) -> anyhow::Result<()> {
     let mut hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
     let mut known = given.clone().merged()?;
     tokio::spawn(async move {

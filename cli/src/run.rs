@@ -65,7 +65,7 @@ pub(crate) async fn index(
     };
     // Held while a thread works on the store that nobody waits for.
     let tidying = Arc::new(Semaphore::new(1));
-    let ready = ready::at_head(ingest.marks(), settings.ready_lag);
+    let ready = ready::at_head(ingest.marks(), ingest.heads(), settings.ready_lag);
     let serving = serves.then(|| Serving::start(settings, Arc::clone(&store) as _, ready)).transpose()?;
     let outcome = tokio::select! {
         outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),

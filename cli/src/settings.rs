@@ -95,7 +95,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// What flags, environment and file give.
-    pub(crate) fn given(given: &Given<given::Service>) -> Result<Self, Error> {
+    pub(crate) fn given<G: Clone>(given: &Given<G>) -> Result<Self, Error> {
         Self::new(&given.clone().merged()?)
     }
 

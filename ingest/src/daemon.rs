@@ -70,6 +70,11 @@ impl Ingest {
         self.config.vm == Vm::Evm && self.config.internal_txs && self.node.evm.is_some()
     }
 
+    /// What is known of the node's endpoints.
+    pub fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
+        self.node.comet.heads()
+    }
+
     /// Indexes until `stop` becomes true, or until it cannot go on. What is committed then is whole.
     pub async fn run(&self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         // Boxed, or whoever awaits this has all of it in its own layout.

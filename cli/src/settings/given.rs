@@ -18,6 +18,9 @@ const CONFIG: &str = "config";
 pub(crate) trait Group {
     /// Theirs.
     const SCOPES: &'static [Scope];
+
+    /// Another flag for the data directory.
+    const DATA_ALIAS: Option<&'static str> = None;
 }
 
 /// Of commands that run for a while.
@@ -32,7 +35,11 @@ pub(crate) struct Data;
 #[derive(Clone, Debug)]
 pub(crate) struct Node;
 
-/// Of `run`, `ingest` and `query`: all.
+/// Of `query`: all, too.
+#[derive(Clone, Debug)]
+pub(crate) struct Follower;
+
+/// Of `run` and `ingest`: all.
 #[derive(Clone, Debug)]
 pub(crate) struct Service;
 
@@ -50,6 +57,12 @@ impl Group for Node {
 
 impl Group for Service {
     const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Data, Scope::Node, Scope::Service];
+}
+
+impl Group for Follower {
+    const SCOPES: &'static [Scope] = Service::SCOPES;
+
+    const DATA_ALIAS: Option<&'static str> = Some("follow");
 }
 
 /// What flags and environment give of the settings of `G`, and which file they stand on.
@@ -78,7 +91,13 @@ impl<G: Group> Args for Given<G> {
             .value_name("FILE")
             .value_parser(ValueParser::path_buf())
             .help("Configuration file, TOML; environment and flags come before it");
-        keys::<G>().fold(command.arg(config), |command, key| command.arg(arg(key)))
+        keys::<G>().fold(command.arg(config), |command, key| {
+            let arg = arg(key);
+            command.arg(match G::DATA_ALIAS {
+                Some(alias) if key.name == "data" => arg.visible_alias(alias),
+                _ => arg,
+            })
+        })
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -2,7 +2,7 @@
 //! API meanwhile only ever saw prefixes of true histories.
 //!
 //! A run is a function of its seed but for the scheduling of threads. `CHAOS_SEED` is the first seed, `CHAOS_RUNS` the
-//! number of runs: `CHAOS_SEED=17 CHAOS_RUNS=1 cargo test -p testkit --test chaos` repeats the run that printed 17.
+//! number of runs, `CHAOS_SECONDS` the time after which no run begins: `CHAOS_SEED=17 CHAOS_RUNS=1 cargo test -p testkit --test chaos` repeats the run that printed 17.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test stops where something is not as it must be, and says where")]
 
@@ -11,7 +11,7 @@ mod reader;
 mod world;
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use self::world::World;
 
@@ -26,7 +26,9 @@ fn number(variable: &str, default: u64) -> u64 {
 async fn whatever_happens_the_index_is_that_of_an_undisturbed_run() {
     let (first, runs) = (number("CHAOS_SEED", 1), number("CHAOS_RUNS", RUNS));
     let (mut happened, mut pages, begun) = (BTreeMap::<&str, u64>::new(), 0, Instant::now());
-    for seed in first..first + runs {
+    let time = Duration::from_secs(number("CHAOS_SECONDS", u64::MAX));
+    let mut lived = 0;
+    for seed in (first..first + runs).take_while(|_| begun.elapsed() < time) {
         let started = Instant::now();
         let mut world = World::new(seed).await.unwrap_or_else(|error| panic!("seed {seed}: {error:#}"));
         let outcome = world.live_through().await;
@@ -34,9 +36,10 @@ async fn whatever_happens_the_index_is_that_of_an_undisturbed_run() {
         let read = outcome.unwrap_or_else(|error| panic!("seed {seed}: {error:#}\nafter: {story}"));
         eprintln!("seed {seed}: {:.1} s, {read} pages read; {story}", started.elapsed().as_secs_f64());
         pages += read;
+        lived += 1;
         for event in world.kinds() {
             *happened.entry(event).or_default() += 1;
         }
     }
-    eprintln!("{runs} runs in {:.0} s, {pages} pages read; {happened:?}", begun.elapsed().as_secs_f64());
+    eprintln!("{lived} runs in {:.0} s, {pages} pages read; {happened:?}", begun.elapsed().as_secs_f64());
 }
