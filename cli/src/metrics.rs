@@ -69,6 +69,7 @@ fn answer(handle: &PrometheusHandle, path: &str) -> RawReply {
 
 fn describe() {
     web::meter::describe();
+    node::describe_metrics();
     metrics::describe_gauge!(
         "cairn_height",
         "last height: of the chain as the node tells it, and of each lane"

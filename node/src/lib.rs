@@ -152,6 +152,14 @@ mod tests {
         is_send((node.comet.block(1), node.comet.block_results(1), node.comet.verify_chain("c")));
         is_send((node.comet.abci_query("/", ""), node.descriptors()));
         is_send((node.comet.watch("c", std::time::Duration::ZERO), node.comet.status()));
+        is_send((
+            node.watch("c", std::time::Duration::ZERO),
+            node.verify_chain("c"),
+            node.comet.validators(1),
+        ));
+        let other = Origin::new("comet", "n".into(), 0);
+        is_send((node.comet.block_from_other(1, &other), node.comet.results_from_other(1, &other)));
+        is_send(node.evm.as_ref().map(|evm| evm.receipts_from_other(1, &other)));
         is_send(node.rest.as_ref().map(|rest| (rest.get("/", None), rest.validators(), rest.decode_tx(&[]))));
         is_send(node.evm.as_ref().map(|evm| (evm.block_number(), evm.block_receipts(1), evm.trace_block(1))));
         is_send(node.evm.as_ref().map(|evm| evm.call([0; 20], &[], None)));

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::{join, join_all};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
@@ -133,6 +134,8 @@ impl Comet {
             Ok(socket) => socket,
             Err(failure) => return failure,
         };
+        // A word about the websocket before this one, come too late, says nothing about this one.
+        let _stale: Option<()> = feed.silent.notified().now_or_never();
         loop {
             let block = tokio::select! {
                 block = socket.next() => block,
