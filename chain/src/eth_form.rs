@@ -84,7 +84,7 @@ impl EthForm {
         let mut signature = [0; 65];
         match tx.signatures.first()?.as_slice() {
             whole if whole.len() == 65 || whole.len() == 64 => {
-                signature[..whole.len()].copy_from_slice(whole)
+                signature[..whole.len()].copy_from_slice(whole);
             }
             _ => return None,
         }

@@ -136,8 +136,9 @@ pub enum WrongReceipts {
 /// say what follows.
 ///
 /// `txs` are all transactions of the block in order, decoded and with the results that
-/// [`super::check_results`] will prove. Holds for all 34,908 receipts of the recorded chains; in 34,235 of them every log is
-/// in the result data as well.
+/// [`super::check_results`] will prove. Holds for all 34,908 receipts of the recorded chains. Of their 31,644 logs 30,911
+/// are in result data: all of `MsgCall` and `MsgCreate`, but not what their contracts made other Cosmos messages log.
+/// 24,729 receipts have logs and have all of them there; 8,084 are of failed transactions and have none.
 pub fn check_receipts<'a>(
     chain: &EvmChain<'_>,
     height: u64,
