@@ -95,7 +95,7 @@ impl Ingest {
         };
         tokio::select! {
             outcome = work => outcome,
-            never = Box::pin(self.node.comet.watch(&self.config.chain_id, self.config.poll)) => match never {},
+            never = Box::pin(self.node.watch(&self.config.chain_id, self.config.poll)) => match never {},
         }
     }
 
