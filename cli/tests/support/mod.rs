@@ -70,7 +70,13 @@ impl Cairn {
     }
 
     pub(crate) fn spawn(mut command: Command) -> Self {
-        command.args(["--log-format", "json"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(["--log-format", "json"]);
+        Self::spawn_as_is(command)
+    }
+
+    /// Starts a command that runs it, and gives it its flags.
+    pub(crate) fn spawn_as_is(mut command: Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let out = Lines::of(child.stdout.take().unwrap());
         let err = Lines::of(child.stderr.take().unwrap());
@@ -110,6 +116,13 @@ impl Cairn {
         let start = Instant::now();
         let status = until("the process to end", || self.child.try_wait().unwrap());
         (status.code(), start.elapsed())
+    }
+
+    /// Waits for its end; gives all that it logged.
+    pub(crate) fn everything(mut self) -> String {
+        until("the process to end", || self.child.try_wait().unwrap());
+        let rest: Vec<String> = self.err.lines.iter().collect();
+        [std::mem::take(&mut self.err.seen), rest].concat().join("\n")
     }
 
     /// Ends it as a power failure would, `after` it was started or a little later.

@@ -1,10 +1,10 @@
 //! Chance that can be repeated.
 
 /// A seeded source of numbers (SplitMix64).
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -17,12 +17,12 @@ impl Dice {
     }
 
     /// A number of `from..=to`.
-    pub fn roll(&mut self, from: u64, to: u64) -> u64 {
+    pub(crate) fn roll(&mut self, from: u64, to: u64) -> u64 {
         from + self.next() % (to - from + 1)
     }
 
     /// One of `choices`.
-    pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         let at = self.roll(0, choices.len() as u64 - 1);
         &choices[usize::try_from(at).unwrap_or(0)]
     }

@@ -16,10 +16,10 @@ type History = HashMap<u64, String>;
 
 /// The histories that the chain has had: an answer must be of one of them.
 #[derive(Clone, Default)]
-pub struct Truths(Arc<Mutex<Vec<History>>>);
+pub(crate) struct Truths(Arc<Mutex<Vec<History>>>);
 
 impl Truths {
-    pub fn add(&self, chain: &Recording) {
+    pub(crate) fn add(&self, chain: &Recording) {
         let hash = |height| (height, hex::encode_upper(hash_of(chain, height).unwrap()));
         self.0.lock().unwrap().push((chain.first()..=chain.last()).map(hash).collect());
     }
@@ -46,14 +46,14 @@ impl Truths {
 }
 
 /// Reads until it is told to stop.
-pub struct Reader {
+pub(crate) struct Reader {
     stop: Arc<AtomicBool>,
     pages: Arc<AtomicU64>,
     thread: JoinHandle<Option<String>>,
 }
 
 impl Reader {
-    pub fn start(app: App<Indexer>, truths: Truths) -> Self {
+    pub(crate) fn start(app: App<Indexer>, truths: Truths) -> Self {
         let (stop, pages) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let (told, count) = (Arc::clone(&stop), Arc::clone(&pages));
         let thread = std::thread::spawn(move || {
@@ -75,7 +75,7 @@ impl Reader {
     }
 
     /// Stops reading; gives the number of pages, or what was wrong.
-    pub fn stop(self) -> Result<u64, String> {
+    pub(crate) fn stop(self) -> Result<u64, String> {
         self.stop.store(true, Ordering::SeqCst);
         match self.thread.join().map_err(|_| "the reader panicked".to_owned())? {
             None => Ok(self.pages.load(Ordering::SeqCst)),

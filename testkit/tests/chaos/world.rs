@@ -40,7 +40,7 @@ const LIES: [&str; 5] = [
     "other-height@0.3",
 ];
 
-pub struct World {
+pub(crate) struct World {
     dice: Dice,
     /// The history that the chain has now.
     chain: Arc<Recording>,
@@ -58,7 +58,7 @@ pub struct World {
 }
 
 impl World {
-    pub async fn new(seed: u64) -> Result<Self> {
+    pub(crate) async fn new(seed: u64) -> Result<Self> {
         let mut dice = Dice::new(seed);
         let name = *dice.pick(&["evm-scenario", "evm-scenario", "move-scenario", "wasm-scenario"]);
         let chain = Arc::new(Recording::open(&testkit::recording(name))?);
@@ -93,17 +93,17 @@ impl World {
     }
 
     /// What happened, in order.
-    pub fn story(&self) -> &[String] {
+    pub(crate) fn story(&self) -> &[String] {
         &self.story
     }
 
     /// The kinds of events that happened.
-    pub fn kinds(&self) -> &[&'static str] {
+    pub(crate) fn kinds(&self) -> &[&'static str] {
         &self.kinds
     }
 
     /// Lets things happen, then gives peace and compares. Gives the number of pages that were read meanwhile.
-    pub async fn live_through(&mut self) -> Result<u64> {
+    pub(crate) async fn live_through(&mut self) -> Result<u64> {
         self.begin().await?;
         let (live, _) = self.life.as_mut().context("nothing runs")?;
         live.reach(&self.chain, self.chain.first()).await?;
