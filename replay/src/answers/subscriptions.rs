@@ -124,7 +124,7 @@ struct Headed<'a> {
 }
 
 #[derive(Deserialize)]
-struct Results<'a> {
+struct ResultsAnswer<'a> {
     #[serde(borrow)]
     finalize_block_events: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -177,21 +177,15 @@ struct NewBlock<'a> {
 /// A node leaves out what is empty, but for the updates of validators.
 #[derive(Serialize)]
 struct Finalized<'a> {
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     tx_results: Option<&'a RawValue>,
     validator_updates: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     consensus_param_updates: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     app_hash: Option<&'a RawValue>,
-}
-
-// serde's `skip_serializing_if` hands a reference.
-#[allow(clippy::trivially_copy_pass_by_ref, clippy::ref_option)]
-fn is_empty(raw: &Option<&RawValue>) -> bool {
-    raw.is_none_or(|raw| matches!(raw.get(), "null" | "[]" | "\"\""))
 }
 
 impl Subscription {
@@ -200,7 +194,7 @@ impl Subscription {
         let query = self.query.as_str();
         let result = match topic {
             Topic::NewBlock => {
-                let results: Results<'_> = serde_json::from_slice(&height.block_results)?;
+                let results: ResultsAnswer<'_> = serde_json::from_slice(&height.block_results)?;
                 let mut events = tags(results.finalize_block_events)?;
                 events.entry(KIND.to_owned()).or_default().push("NewBlock".to_owned());
                 let value = NewBlock { block, block_id, result_finalize_block: results.into() };
@@ -219,16 +213,21 @@ impl Subscription {
     }
 }
 
-impl<'a> From<Results<'a>> for Finalized<'a> {
-    fn from(results: Results<'a>) -> Self {
+impl<'a> From<ResultsAnswer<'a>> for Finalized<'a> {
+    fn from(results: ResultsAnswer<'a>) -> Self {
         Self {
-            events: results.finalize_block_events,
-            tx_results: results.txs_results,
+            events: said(results.finalize_block_events),
+            tx_results: said(results.txs_results),
             validator_updates: results.validator_updates,
-            consensus_param_updates: results.consensus_param_updates,
-            app_hash: results.app_hash,
+            consensus_param_updates: said(results.consensus_param_updates),
+            app_hash: said(results.app_hash),
         }
     }
+}
+
+/// What a member holds, unless it is empty.
+fn said(raw: Option<&RawValue>) -> Option<&RawValue> {
+    raw.filter(|raw| !matches!(raw.get(), "null" | "[]" | "\"\""))
 }
 
 /// The events of a block by `type.key`, each with its values in order.

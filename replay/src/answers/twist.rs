@@ -96,7 +96,9 @@ impl Twists {
 impl<const N: usize> From<[(Twist, u64); N]> for Twists {
     fn from(twists: [(Twist, u64); N]) -> Self {
         let mut all = Self::default();
-        twists.into_iter().for_each(|(twist, number)| all.add(twist, number));
+        for (twist, number) in twists {
+            all.add(twist, number);
+        }
         all
     }
 }

@@ -39,14 +39,14 @@ pub(super) fn block(raw: &[u8], kept: &[bool], before: &Before, fork: Fork) -> R
     let nanos = Timestamp::parse(text(&json, "/block/header/time")?).map_err(|e| e.to_string())?.unix_nanos();
     let time = Timestamp::from_unix_nanos(nanos.saturating_add(fork.delay_millis() * NANOS_PER_MILLI));
     put(&mut json, "/block/header/time", time.nanos())?;
-    if let Some(hash) = &before.block_hash {
+    if let Some(hash) = &before.block {
         put(&mut json, "/block/header/last_block_id/hash", &**hash)?;
         put(&mut json, "/block/last_commit/block_id/hash", &**hash)?;
     }
-    if let Some(hash) = &before.app_hash {
+    if let Some(hash) = &before.app {
         put(&mut json, "/block/header/app_hash", hex::encode_upper(hash))?;
     }
-    if let Some(hash) = &before.results_hash {
+    if let Some(hash) = &before.results {
         put(&mut json, "/block/header/last_results_hash", &**hash)?;
     }
     let hash = hex::encode_upper(header_hash(get(&json, "/block/header")?)?);

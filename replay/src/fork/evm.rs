@@ -15,7 +15,7 @@ use super::{Before, block};
 use crate::edit::{get, list, number, put, quantity, text};
 use crate::recording::{Height, Trace, items};
 
-/// The bytes of a bloom filter, as text: `0x` and hex.
+/// The bytes of a bloom filter.
 const BLOOM_BYTES: usize = 256;
 
 /// What of a height only chains with an EVM have.
@@ -43,7 +43,7 @@ pub(super) fn forge(
     let (receipts, dropped) = split(parse(receipts)?, &height.block_results, kept)?;
     let receipts = renumbered(receipts, &hash)?;
     put(&mut eth_block, "/hash", &*hash)?;
-    if let Some(parent) = &before.eth_hash {
+    if let Some(parent) = &before.eth_block {
         put(&mut eth_block, "/parentHash", &**parent)?;
     }
     let seconds =

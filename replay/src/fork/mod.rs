@@ -24,13 +24,13 @@ use crate::recording::{Height, Recording, items};
 /// The share of transactions that do not happen in a fork.
 const DROPPED: f64 = 0.25;
 
-/// What a forged height says of the one before; `None` is what the recorded one says.
+/// The hashes by which a forged height names the one before; `None` is that which the recorded one has.
 #[derive(Debug, Default)]
 struct Before {
-    block_hash: Option<String>,
-    app_hash: Option<Vec<u8>>,
-    results_hash: Option<String>,
-    eth_hash: Option<String>,
+    block: Option<String>,
+    app: Option<Vec<u8>>,
+    results: Option<String>,
+    eth_block: Option<String>,
 }
 
 /// One seed's way of changing a chain.
@@ -70,10 +70,10 @@ impl Fork {
         let block = block::block(&height.block, &kept, &before, self)?;
         let evm = evm::forge(height, &kept, &before, &block)?;
         let links = Before {
-            block_hash: Some(block.hash),
-            app_hash: Some(results.app_hash),
-            results_hash: Some(results.hash),
-            eth_hash: evm.hash,
+            block: Some(block.hash),
+            app: Some(results.app_hash),
+            results: Some(results.hash),
+            eth_block: evm.hash,
         };
         let rest_txs = height.rest_txs.as_deref().map(|txs| only(txs, &kept)).transpose()?;
         let forged = Height {
