@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, thread};
 
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode,
-    Error, Options,
+    Options,
 };
 
 use crate::engine::{Access, TableSpec};
@@ -94,23 +94,20 @@ impl RocksOptions {
     }
 
     /// Database options for a handle that looks for damage, beside the owner or without one.
-    pub(super) fn looker() -> Result<Options, Error> {
-        let mut options = Self::follower()?;
+    pub(super) fn looker() -> Options {
+        let mut options = Self::follower();
         // With them, a database whose index blocks are damaged does not open.
         options.set_paranoid_checks(false);
-        Ok(options)
+        options
     }
 
     /// Database options for a handle that reads along.
-    pub(super) fn follower() -> Result<Options, Error> {
-        // A secondary instance takes a file that it cannot verify for one that is not there yet, and shows the state before
-        // it without a word (`db/version_builder.cc`, `ApplyFileAddition`). Without this check of the file's identity it
-        // does so only where the size is another; what is damaged is then found when it is opened or read.
-        let mut options = base().get_options_from_string("verify_sst_unique_id_in_manifest=false")?;
+    pub(super) fn follower() -> Options {
+        let mut options = base();
         // The owner deletes files that it has replaced; only a descriptor keeps them readable
         // (RocksDB's wiki, "Read-only and secondary instances").
         options.set_max_open_files(-1);
-        Ok(options)
+        options
     }
 
     /// Like [`Self::families`], but none is compacted: that would only run into the damage.
