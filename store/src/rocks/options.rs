@@ -112,8 +112,9 @@ impl RocksOptions {
 
     /// Like [`Self::families`], but none is compacted: that would only run into the damage.
     pub(super) fn still_families(self, tables: &'static [&'static TableSpec]) -> Vec<ColumnFamilyDescriptor> {
+        let cache = Cache::new_lru_cache(self.cache_bytes.min(8 * MIB));
         let still = |table: &&'static TableSpec| {
-            let mut options = self.table(table);
+            let mut options = family(table.access, &cache);
             options.set_disable_auto_compactions(true);
             ColumnFamilyDescriptor::new(table.name, options)
         };
@@ -121,7 +122,7 @@ impl RocksOptions {
     }
 
     /// Options of one table by itself.
-    pub(super) fn table(self, table: &'static TableSpec) -> Options {
+    pub(super) fn table(table: &'static TableSpec) -> Options {
         family(table.access, &Cache::new_lru_cache(8 * MIB))
     }
 
