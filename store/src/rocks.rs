@@ -15,6 +15,7 @@ mod gate;
 mod options;
 mod salvage;
 mod sizes;
+mod skipped;
 mod snapshot;
 mod space;
 mod still;

@@ -72,17 +72,24 @@ fn look(
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
 ) -> Result<Vec<Damage>, Error> {
-    let families = options.still_families(tables);
-    let db = RocksOptions::looker()
-        .and_then(|options| DB::open_cf_descriptors_read_only(&options, path, families, false))
-        .map_err(|error| fault(path, "looking for damage", error))?;
-    let handle = Handle { db };
+    let handle = open(path, tables, options)?;
     let mut found = Vec::new();
     for table in tables {
         let scan = Scan { db: &handle.db, store: path, table };
         found.extend(scan.rows(ReadOptions::default(), |_, _| Ok(()))?);
     }
     Ok(found)
+}
+
+/// The database as it is now, also if some of its files cannot be opened.
+pub(super) fn open(
+    path: &Path,
+    tables: &'static [&'static TableSpec],
+    options: RocksOptions,
+) -> Result<Handle, Error> {
+    DB::open_cf_descriptors_read_only(&RocksOptions::looker(), path, options.still_families(tables), false)
+        .map(|db| Handle { db })
+        .map_err(|error| fault(path, "looking for damage", error))
 }
 
 /// A table that is read around its damage.

@@ -95,6 +95,11 @@ impl Listing {
         Ok(Self { names, newest_log })
     }
 
+    /// The names of the table files.
+    pub(super) fn table_files(&self) -> BTreeSet<String> {
+        self.names.iter().filter(|name| name.ends_with(TABLE)).cloned().collect()
+    }
+
     /// Whether since then no log was started and no file deleted.
     pub(super) fn still_holds(&self, path: &Path) -> Result<bool, Error> {
         let now = Self::of(path)?;

@@ -31,6 +31,7 @@ use super::{
     directory::Listing,
     fault::fault,
     gate::{Gate, Pass},
+    skipped,
 };
 use crate::{engine::TableSpec, error::Error};
 
@@ -52,6 +53,8 @@ pub(super) struct Instance {
     log: u64,
     /// Whether it shows the state of one moment; not if a catch-up failed half-way.
     settled: AtomicBool,
+    /// The table files that it shows.
+    files: BTreeSet<String>,
 }
 
 impl Instance {
@@ -67,7 +70,7 @@ impl Follower {
         tables: &'static [&'static TableSpec],
         options: RocksOptions,
     ) -> Result<Self, Error> {
-        let first = Arc::new(open(&primary, &own, tables, options)?);
+        let first = Arc::new(open(&primary, &own, tables, options, None)?);
         Ok(Self { primary, own, tables, options, current: Mutex::new(first), advancing: Mutex::new(()) })
     }
 
@@ -107,7 +110,9 @@ impl Follower {
     }
 
     fn replace(&self) -> Result<(), Error> {
-        let fresh = Arc::new(open(&self.primary, &self.own, self.tables, self.options)?);
+        let before = self.current();
+        let fresh = open(&self.primary, &self.own, self.tables, self.options, Some(&before.files))?;
+        let fresh = Arc::new(fresh);
         *self.lock_current() = fresh;
         Ok(())
     }
@@ -134,19 +139,26 @@ fn open(
     own: &Path,
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
+    before: Option<&BTreeSet<String>>,
 ) -> Result<Instance, Error> {
     let mut attempts = 0_u32;
     loop {
         attempts += 1;
         let files = Listing::of(primary)?;
         let families = options.families(tables, &BTreeSet::new());
-        let opened = RocksOptions::follower()
-            .and_then(|options| DB::open_cf_descriptors_as_secondary(&options, primary, own, families));
+        let opened = DB::open_cf_descriptors_as_secondary(&RocksOptions::follower(), primary, own, families);
         let undisturbed = files.still_holds(primary)?;
         match opened {
             Ok(db) if undisturbed => {
                 let (handle, gate, settled) = (Handle { db }, Arc::default(), AtomicBool::new(true));
-                return Ok(Instance { handle, gate, log: files.newest_log, settled });
+                let shown = skipped::shown(&handle.db, primary)?;
+                // At full speed there are always files that are still being written: what an instance before did not show
+                // either is suspect only at the start.
+                let there = Listing::of(primary)?.table_files();
+                let known = before.cloned().unwrap_or_else(|| files.table_files());
+                let suspects = known.into_iter().filter(|name| there.contains(name) && !shown.contains(name));
+                skipped::check(primary, tables, options, &suspects.collect())?;
+                return Ok(Instance { handle, gate, log: files.newest_log, settled, files: shown });
             }
             Err(error) if undisturbed || attempts == MAX_ATTEMPTS => {
                 return Err(fault(primary, "following", error));

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, thread};
 
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode,
-    Error, Options,
+    Options,
 };
 
 use crate::engine::{Access, TableSpec};
@@ -94,29 +94,27 @@ impl RocksOptions {
     }
 
     /// Database options for a handle that looks for damage, beside the owner or without one.
-    pub(super) fn looker() -> Result<Options, Error> {
-        let mut options = Self::follower()?;
+    pub(super) fn looker() -> Options {
+        let mut options = Self::follower();
         // With them, a database whose index blocks are damaged does not open.
         options.set_paranoid_checks(false);
-        Ok(options)
+        options
     }
 
     /// Database options for a handle that reads along.
-    pub(super) fn follower() -> Result<Options, Error> {
-        // A secondary instance takes a file that it cannot verify for one that is not there yet, and shows the state before
-        // it without a word (`db/version_builder.cc`, `ApplyFileAddition`). Without this check of the file's identity it
-        // does so only where the size is another; what is damaged is then found when it is opened or read.
-        let mut options = base().get_options_from_string("verify_sst_unique_id_in_manifest=false")?;
+    pub(super) fn follower() -> Options {
+        let mut options = base();
         // The owner deletes files that it has replaced; only a descriptor keeps them readable
         // (RocksDB's wiki, "Read-only and secondary instances").
         options.set_max_open_files(-1);
-        Ok(options)
+        options
     }
 
     /// Like [`Self::families`], but none is compacted: that would only run into the damage.
     pub(super) fn still_families(self, tables: &'static [&'static TableSpec]) -> Vec<ColumnFamilyDescriptor> {
+        let cache = Cache::new_lru_cache(self.cache_bytes.min(8 * MIB));
         let still = |table: &&'static TableSpec| {
-            let mut options = self.table(table);
+            let mut options = family(table.access, &cache);
             options.set_disable_auto_compactions(true);
             ColumnFamilyDescriptor::new(table.name, options)
         };
@@ -124,7 +122,7 @@ impl RocksOptions {
     }
 
     /// Options of one table by itself.
-    pub(super) fn table(self, table: &'static TableSpec) -> Options {
+    pub(super) fn table(table: &'static TableSpec) -> Options {
         family(table.access, &Cache::new_lru_cache(8 * MIB))
     }
 

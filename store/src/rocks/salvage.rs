@@ -48,9 +48,9 @@ impl RocksStore {
         let mut handle = open(path, tables, options)?;
         let mut found = Vec::new();
         for table in tables {
-            let damage = rewrite(&handle.db, path, table, options)?;
+            let damage = rewrite(&handle.db, path, table)?;
             if !damage.is_empty() {
-                replace(&mut handle.db, path, table, options)?;
+                replace(&mut handle.db, path, table)?;
             }
             found.extend(damage);
         }
@@ -73,7 +73,7 @@ pub(super) fn finish(
     if !ready.is_empty() {
         let mut handle = open(path, tables, options)?;
         for table in ready {
-            replace(&mut handle.db, path, table, options)?;
+            replace(&mut handle.db, path, table)?;
         }
     }
     tidy(path)
@@ -86,12 +86,7 @@ fn open(path: &Path, tables: &'static [&'static TableSpec], options: RocksOption
 }
 
 /// Writes the readable rows of `table` to files; leaves none if every row is readable.
-fn rewrite(
-    db: &DB,
-    path: &Path,
-    table: &'static TableSpec,
-    options: RocksOptions,
-) -> Result<Vec<Damage>, Error> {
+fn rewrite(db: &DB, path: &Path, table: &'static TableSpec) -> Result<Vec<Damage>, Error> {
     let scan = Scan { db, store: path, table };
     let found = scan.rows(ReadOptions::default(), |_, _| Ok(()))?;
     if found.is_empty() {
@@ -100,7 +95,7 @@ fn rewrite(
     let part = place(path, table, "part");
     remove(path, &part)?;
     fs::create_dir_all(&part).map_err(|error| failed(path, &error))?;
-    let options = options.table(table);
+    let options = RocksOptions::table(table);
     let mut copy = Copy { path, part: &part, options: &options, writer: None, files: 0 };
     let found = scan.rows(ReadOptions::default(), |key, value| copy.put(key, value))?;
     copy.finish()?;
@@ -127,14 +122,13 @@ impl Copy<'_> {
         if self.writer.as_ref().is_some_and(|writer| writer.file_size() >= FILE_BYTES) {
             self.writer.take().map_or(Ok(()), |mut writer| writer.finish()).map_err(fail)?;
         }
-        let mut writer = match self.writer.take() {
-            Some(writer) => writer,
-            None => {
-                let writer = SstFileWriter::create(self.options);
-                writer.open(self.part.join(format!("{:06}.sst", self.files))).map_err(fail)?;
-                self.files += 1;
-                writer
-            }
+        let mut writer = if let Some(writer) = self.writer.take() {
+            writer
+        } else {
+            let writer = SstFileWriter::create(self.options);
+            writer.open(self.part.join(format!("{:06}.sst", self.files))).map_err(fail)?;
+            self.files += 1;
+            writer
         };
         writer.put(key, value).map_err(fail)?;
         self.writer = Some(writer);
@@ -148,14 +142,14 @@ impl Copy<'_> {
 }
 
 /// Replaces `table` by what was written of it. May be interrupted and called again.
-fn replace(db: &mut DB, path: &Path, table: &'static TableSpec, options: RocksOptions) -> Result<(), Error> {
+fn replace(db: &mut DB, path: &Path, table: &'static TableSpec) -> Result<(), Error> {
     let fail = |error| fault(path, "replacing a table", error);
     let ready = place(path, table, "ready");
     let files = files(&ready).map_err(|error| failed(path, &error))?;
     if db.cf_handle(table.name).is_some() {
         db.drop_cf(table.name).map_err(fail)?;
     }
-    db.create_cf(table.name, &options.table(table)).map_err(fail)?;
+    db.create_cf(table.name, &RocksOptions::table(table)).map_err(fail)?;
     if !files.is_empty() {
         // Copied and not moved: until all is done, it must be possible to begin again.
         let family = super::family(db, table)?;

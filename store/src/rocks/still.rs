@@ -53,7 +53,7 @@ impl Still {
             // If it cannot be set now, the marker does it at the next start.
             drop(db.set_options_cf(family, &[("disable_auto_compactions", "true")]));
         }
-        let names: String = tables.iter().map(|name| format!("{name}\n")).collect();
+        let names = tables.iter().fold(String::new(), |names, name| names + name + "\n");
         // On a full disk or a failing device; then it is found again after the next start.
         drop(fs::write(self.path.join(MARKER), names));
     }

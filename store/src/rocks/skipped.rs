@@ -1,0 +1,49 @@
+//! Whether a secondary instance shows every file of the database.
+//!
+//! What must hold: a file that cannot be opened is an error, never an absence. A secondary instance passes over the state
+//! that such a file belongs to (RocksDB 11.8, `db/version_edit_handler.cc`, "cannot be recovered; skip it"), and shows the
+//! table as it was before, which may be empty.
+
+use std::{collections::BTreeSet, path::Path};
+
+use rocksdb::{DB, LiveFile, ReadOptions};
+
+use super::{
+    RocksOptions, damage, family,
+    fault::{fault, of_table},
+};
+use crate::{engine::TableSpec, error::Error};
+
+/// Names of the table files that `db` shows.
+pub(super) fn shown(db: &DB, path: &Path) -> Result<BTreeSet<String>, Error> {
+    Ok(files(db, path)?.iter().map(|file| name(file).to_owned()).collect())
+}
+
+/// Fails if one of `suspects`, which are there and not shown, belongs to the database and cannot be read. Opens the
+/// database once more, unless there are none.
+pub(super) fn check(
+    path: &Path,
+    tables: &'static [&'static TableSpec],
+    options: RocksOptions,
+    suspects: &BTreeSet<String>,
+) -> Result<(), Error> {
+    if suspects.is_empty() {
+        return Ok(());
+    }
+    let handle = damage::open(path, tables, options)?;
+    for file in files(&handle.db, path)?.iter().filter(|file| suspects.contains(name(file))) {
+        let Some(table) = tables.iter().find(|table| table.name == file.column_family_name) else { continue };
+        let mut iterator = handle.db.raw_iterator_cf_opt(family(&handle.db, table)?, ReadOptions::default());
+        iterator.seek(file.start_key.as_deref().unwrap_or_default());
+        iterator.status().map_err(|error| of_table(table, fault(path, "following", error)))?;
+    }
+    Ok(())
+}
+
+fn files(db: &DB, path: &Path) -> Result<Vec<LiveFile>, Error> {
+    db.live_files().map_err(|error| fault(path, "listing files", error))
+}
+
+fn name(file: &LiveFile) -> &str {
+    file.name.trim_start_matches('/')
+}
