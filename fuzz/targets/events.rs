@@ -1,0 +1,4 @@
+//! See `fuzzing`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzzing::run("events", data));
