@@ -1,4 +1,6 @@
-//! See `fuzzing`.
+//! See the crate `fuzzing`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzzing::run("tx", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    fuzzing::run("tx", data);
+});

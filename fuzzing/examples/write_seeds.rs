@@ -19,7 +19,8 @@ fn main() {
         for (number, seed) in (target.seeds)().iter().enumerate() {
             fs::write(corpus.join(format!("seed-{number}")), seed).unwrap();
         }
-        let mut words = String::new();
+        // libFuzzer takes an empty file for a missing one.
+        let mut words = format!("# {}\n", target.name);
         for word in target.words {
             words.push('"');
             for byte in word.bytes() {

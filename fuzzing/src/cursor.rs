@@ -26,7 +26,7 @@ pub const WORDS: &[&str] =
     &["{\"sequence\":", "{\"height\":", "\"token_id\":", "18446744073709551615", "==", "{}", "AQ", "+", "-"];
 
 /// A byte that chooses the rows of a list, then the key of a row, or a text.
-pub fn run(data: &[u8]) {
+pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let which = input.byte();
     match which % 5 {
@@ -38,18 +38,19 @@ pub fn run(data: &[u8]) {
     }
 }
 
-fn of_rows<R: Row + PartialEq + std::fmt::Debug>(which: u8, input: Input<'_>) {
+fn of_rows<R: Row + PartialEq + std::fmt::Debug>(which: u8, input: Input<'_>) -> bool {
     let space = SPACES[usize::from(which / 5) % SPACES.len()];
     let bytes = input.rest();
-    if let Some(row) = R::from_bytes(bytes) {
+    let row = R::from_bytes(bytes);
+    let is_row = row.is_some();
+    if let Some(row) = row {
         for cursor in [Cursor::After(row.clone()), Cursor::Before(row), Cursor::End] {
             ours(space, &cursor);
         }
     }
     let text = String::from_utf8_lossy(bytes);
-    for key in [text.as_ref(), &STANDARD.encode(bytes), &URL_SAFE_NO_PAD.encode(bytes)] {
-        any::<R>(space, key);
-    }
+    let keys = [text.as_ref(), &STANDARD.encode(bytes), &URL_SAFE_NO_PAD.encode(bytes)];
+    keys.map(|key| any::<R>(space, key)).contains(&true) || is_row
 }
 
 /// A cursor that we hand out.
@@ -67,8 +68,10 @@ fn ours<R: Row + PartialEq + std::fmt::Debug>(space: Space, cursor: &Cursor<R>) 
 }
 
 /// A text that somebody sends.
-fn any<R: Row + PartialEq + std::fmt::Debug>(space: Space, key: &str) {
-    match decode::<R>(space, key) {
+fn any<R: Row + PartialEq + std::fmt::Debug>(space: Space, key: &str) -> bool {
+    let read = decode::<R>(space, key);
+    let is_place = read.is_ok();
+    match read {
         // A place that is named by its whole row is one that we would name so too.
         Ok(Some(Start::Row(cursor))) => ours(space, &cursor),
         Ok(Some(Start::Beyond { from, to })) => {
@@ -77,6 +80,7 @@ fn any<R: Row + PartialEq + std::fmt::Debug>(space: Space, key: &str) {
         Ok(Some(Start::Offset(_)) | None) => {}
         Err(error) => assert!(error.to_string().contains("pagination.key")),
     }
+    is_place
 }
 
 /// Rows of every kind, and cursors as they are sent.

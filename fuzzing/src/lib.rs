@@ -40,8 +40,9 @@ pub mod tx;
 pub struct Target {
     /// Its name, that of the file in `fuzz/targets` too.
     pub name: &'static str,
-    /// Takes any bytes and panics where something does not hold.
-    pub run: fn(&[u8]),
+    /// Takes any bytes and panics where something does not hold. Whether they were more than refused: a run of which nothing
+    /// is says nothing.
+    pub run: fn(&[u8]) -> bool,
     /// Inputs to begin with, small and of every form that the target knows.
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Pieces that inputs are made of, to be put in where chance would not find them.
@@ -71,11 +72,11 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// The target `name`.
+/// Runs the target `name`.
 ///
 /// # Panics
 /// If there is none of that name.
-pub fn run(name: &str, data: &[u8]) {
+pub fn run(name: &str, data: &[u8]) -> bool {
     let target = TARGETS.iter().find(|target| target.name == name).expect("a target in the list");
-    (target.run)(data);
+    (target.run)(data)
 }

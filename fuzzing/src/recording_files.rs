@@ -40,7 +40,7 @@ pub const WORDS: &[&str] = &[
 const LARGEST: usize = 5_000;
 
 /// A byte for the form: the three files as they are or their lines compressed by us, or questions to a recorded chain.
-pub fn run(data: &[u8]) {
+pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     match input.byte() % 4 {
         0 => files(&summary(1), &compressed(input.rest()), &compressed(b"")),
@@ -65,14 +65,14 @@ fn compressed(lines: &[u8]) -> Vec<u8> {
 }
 
 /// Files that are no zstd, cut short or with a wrong summary.
-fn torn(mut input: Input<'_>) {
+fn torn(mut input: Input<'_>) -> bool {
     let (which, rest) = (input.byte() % 3, input.rest());
     let (mut about, mut blocks, mut state) = (summary(0), compressed(HEIGHT.as_bytes()), compressed(b""));
     *[&mut about, &mut blocks, &mut state][usize::from(which)] = rest.to_vec();
-    files(&about, &blocks, &state);
+    files(&about, &blocks, &state)
 }
 
-fn files(about: &[u8], blocks: &[u8], state: &[u8]) {
+fn files(about: &[u8], blocks: &[u8], state: &[u8]) -> bool {
     thread_local! {
         static FOLDER: TempDir = tempfile::tempdir().unwrap();
     }
@@ -81,16 +81,16 @@ fn files(about: &[u8], blocks: &[u8], state: &[u8]) {
         write("recording.json", about);
         write("blocks.ndjson.zst", blocks);
         write("state.ndjson.zst", state);
-        open(folder.path());
-    });
+        open(folder.path())
+    })
 }
 
-fn open(folder: &Path) {
+fn open(folder: &Path) -> bool {
     let recording = match Recording::open(folder) {
         Ok(recording) => recording,
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            return;
+            return false;
         }
     };
     let heights = recording.heights();
@@ -119,29 +119,31 @@ fn open(folder: &Path) {
     ] {
         ask(&recording, service, recording.last(), target, body.as_bytes());
     }
+    true
 }
 
 /// A byte for the chain, one for the service, one for the height that is shown, the target in a line and the body.
-fn question(mut input: Input<'_>) {
+fn question(mut input: Input<'_>) -> bool {
     let recording = &chains()[usize::from(input.byte()) % chains().len()].recording;
     let service = Service::ALL[usize::from(input.byte()) % Service::ALL.len()];
     let shown = recording.first() + u64::from(input.byte());
     let mut lines = input.rest().splitn(2, |byte| *byte == b'\n');
     let target = String::from_utf8_lossy(lines.next().unwrap_or_default()).into_owned();
-    ask(recording, service, shown.min(recording.last()), &target, lines.next().unwrap_or_default());
+    ask(recording, service, shown.min(recording.last()), &target, lines.next().unwrap_or_default())
 }
 
-fn ask(recording: &Recording, service: Service, shown: u64, target: &str, body: &[u8]) {
+fn ask(recording: &Recording, service: Service, shown: u64, target: &str, body: &[u8]) -> bool {
     let method = if body.is_empty() { "GET" } else { "POST" };
     let request = Request::builder()
         .method(method)
         .uri(target)
         .header("x-cosmos-block-height", HeaderValue::from(shown));
-    let Ok(request) = request.body(Bytes::copy_from_slice(body)) else { return };
+    let Ok(request) = request.body(Bytes::copy_from_slice(body)) else { return false };
     let tally = Tally::default();
     let view = View { recording, shown, null_receipts: false, no_results: false, tally: &tally };
     let one = answer(service, view, &request);
     assert_eq!(one, answer(service, view, &request), "the same question has the same answer");
+    one.status.is_success()
 }
 
 /// Small recorded lines, and a question of every kind.

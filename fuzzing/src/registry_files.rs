@@ -51,7 +51,7 @@ const COSMOS: [&str; 7] = [
 ];
 
 /// A byte for the form: text of ours in TOML or JSON, or a public file by number with edits or as a text.
-pub fn run(data: &[u8]) {
+pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     match input.byte() % 6 {
         0 | 1 => own(&[("registry.toml", &String::from_utf8_lossy(input.rest()))]),
@@ -62,14 +62,18 @@ pub fn run(data: &[u8]) {
 }
 
 /// Texts of our own form.
-fn own(files: &[(&str, &str)]) {
+fn own(files: &[(&str, &str)]) -> bool {
     match registry::load_texts(files) {
         Ok(registry) => {
             sound(&registry);
             let again = registry::load_texts(files).expect("the same files are a registry again");
             assert_eq!(registry.hash(), again.hash(), "the same files are the same registry");
+            registry.chains().next().is_some()
         }
-        Err(error) => told(&error),
+        Err(error) => {
+            told(&error);
+            false
+        }
     }
 }
 
@@ -79,7 +83,7 @@ fn told(error: &LoadError) {
 }
 
 /// Our example, some bytes of which are other ones.
-fn example(mut input: Input<'_>) {
+fn example(mut input: Input<'_>) -> bool {
     let mut files = EXAMPLE.clone();
     while !input.is_empty() {
         let file = usize::from(input.byte()) % files.len();
@@ -92,7 +96,7 @@ fn example(mut input: Input<'_>) {
         *text = String::from_utf8_lossy(&bytes).into_owned();
     }
     let texts: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    own(&texts);
+    own(&texts)
 }
 
 static EXAMPLE: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
@@ -149,7 +153,7 @@ thread_local! {
     };
 }
 
-fn public(as_text: bool, mut input: Input<'_>) {
+fn public(as_text: bool, mut input: Input<'_>) -> bool {
     REGISTRIES.with(|registries| {
         let Public { folder, files } = &registries[usize::from(input.byte()) % 2];
         let (file, text) = &files[usize::from(input.byte()) % files.len()];
@@ -169,7 +173,8 @@ fn public(as_text: bool, mut input: Input<'_>) {
             Ok(loaded) => sound(&loaded.registry),
             Err(error) => panic!("{file}: {error}"),
         }
-    });
+        true
+    })
 }
 
 /// Texts of ours, and edits of public files.

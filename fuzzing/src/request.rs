@@ -78,7 +78,7 @@ fn index(name: &str) -> Arc<dyn Store> {
 }
 
 /// A byte for the chain, a byte for the method, and lines: the target, then headers.
-pub fn run(data: &[u8]) {
+pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let app = &APPS[usize::from(input.byte()) % APPS.len()];
     let methods = [Method::GET, Method::GET, Method::GET, Method::HEAD, Method::OPTIONS, Method::POST];
@@ -87,7 +87,9 @@ pub fn run(data: &[u8]) {
     let mut lines = text.split('\n');
     let target = lines.next().unwrap_or_default();
     // What is no target or no header never gets as far as this; hyper refuses it.
-    let Ok(mut request) = Request::builder().method(method.clone()).uri(target).body(()) else { return };
+    let Ok(mut request) = Request::builder().method(method.clone()).uri(target).body(()) else {
+        return false;
+    };
     for line in lines.take(16) {
         let Some((name, value)) = line.split_once(':') else { continue };
         let name = http::HeaderName::from_bytes(name.as_bytes());
@@ -101,6 +103,7 @@ pub fn run(data: &[u8]) {
     if let Some(body) = body.filter(|_| method == Method::GET && response.status() == StatusCode::OK) {
         page(app, &parts.uri, &body);
     }
+    response.status().is_success()
 }
 
 /// The body of an answer, if it is plain JSON.

@@ -13,8 +13,8 @@ use store::{Key, List, Table, Value};
 use crate::input::Input;
 use crate::recorded::chains;
 
-/// What is done with a row's bytes.
-type Check = fn(key: &[u8], value: &[u8]);
+/// What is done with a row's bytes; whether they are one.
+type Check = fn(key: &[u8], value: &[u8]) -> bool;
 
 /// A table by name.
 struct Shown {
@@ -39,6 +39,7 @@ static TABLES: LazyLock<Vec<Shown>> = LazyLock::new(|| {
     let length: Check = |key, value| {
         key_of::<(u8, Text)>(key);
         exact::<u64>(value);
+        <(u8, Text)>::from_bytes(key).is_some()
     };
     tables.0.push(Shown { name: store::COUNT.name, check: length });
     assert_eq!(tables.0.len() + 1, schema::TABLES.len(), "every table but that of towers");
@@ -46,27 +47,30 @@ static TABLES: LazyLock<Vec<Shown>> = LazyLock::new(|| {
 });
 
 /// A byte for the table, the key with its length, and the value.
-pub fn run(data: &[u8]) {
+pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let which = usize::from(input.byte());
     let (key, value) = (input.piece(), input.rest());
-    match TABLES.get(which % (TABLES.len() + 1)) {
-        Some(table) => (table.check)(key, value),
-        None => parts(key, value),
-    }
     payload(value);
+    if let Some(table) = TABLES.get(which % (TABLES.len() + 1)) {
+        return (table.check)(key, value);
+    }
+    parts(key, value);
+    true
 }
 
-fn row<T: Table>(key: &[u8], value: &[u8]) {
+fn row<T: Table>(key: &[u8], value: &[u8]) -> bool {
     key_of::<T::Key>(key);
     value_of::<T::Value>(value);
     let both = store::table::decode_row::<T>(key, value);
     assert_eq!(both.is_ok(), T::Key::from_bytes(key).is_some() && T::Value::decode(value).is_some());
+    both.is_ok()
 }
 
-fn entry<L: List>(key: &[u8], value: &[u8]) {
+fn entry<L: List>(key: &[u8], value: &[u8]) -> bool {
     key_of::<(L::Owner, u64)>(key);
     exact::<u64>(value);
+    <(L::Owner, u64)>::from_bytes(key).is_some() && u64::decode(value).is_some()
 }
 
 /// A key is its bytes, and is the same key with anything behind it.

@@ -35,7 +35,7 @@ pub const WORDS: &[&str] = &[
 const LARGEST: usize = 6_000;
 
 /// A byte, then the text of an answer; or a number of a recorded one, and edits of it.
-pub fn run(data: &[u8]) {
+pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let chain = &chains()[0];
     let answer = if input.byte().is_multiple_of(2) {
@@ -46,12 +46,12 @@ pub fn run(data: &[u8]) {
         edit::apply(&mut answer, &mut input);
         answer.to_string().into_bytes()
     };
-    chain.workshops.with(|workshop| block(chain, &answer, workshop)).unwrap();
     if let Ok(text) = std::str::from_utf8(&answer)
         && let Ok(frames) = trace::parse_frames(&[1; 32], text)
     {
         assert!(frames.len() <= answer.len(), "no more frames than bytes");
     }
+    chain.workshops.with(|workshop| block(chain, &answer, workshop)).unwrap()
 }
 
 /// Small recorded traces.
@@ -63,8 +63,8 @@ static RECORDED: LazyLock<Vec<&[u8]>> = LazyLock::new(|| {
     traces.step_by(4).collect()
 });
 
-fn block(chain: &Chain, answer: &[u8], workshop: &mut Workshop) {
-    let Ok(traces) = trace::parse_traces(answer) else { return };
+fn block(chain: &Chain, answer: &[u8], workshop: &mut Workshop) -> bool {
+    let Ok(traces) = trace::parse_traces(answer) else { return false };
     let expected = u64::try_from(traces.len()).unwrap();
     let one_more = derive::frames(7, expected + 1, answer, &Retraced::new(), workshop);
     assert!(matches!(one_more, Err(Failure::AskAgain(_))), "a block has one trace for each transaction");
@@ -78,7 +78,7 @@ fn block(chain: &Chain, answer: &[u8], workshop: &mut Workshop) {
         }
         other => other,
     };
-    let Ok(derived) = derived else { return };
+    let Ok(derived) = derived else { return false };
     assert_eq!(derived.txs.len(), traces.len());
     for (tx, trace) in derived.txs.iter().zip(&traces) {
         assert_eq!(tx.hash, trace.hash);
@@ -88,6 +88,7 @@ fn block(chain: &Chain, answer: &[u8], workshop: &mut Workshop) {
             frames(chain, &chunk.payload.0, chunk.frames);
         }
     }
+    !traces.is_empty()
 }
 
 /// A chunk is as many frames as it says, each of them JSON.

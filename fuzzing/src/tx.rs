@@ -47,7 +47,7 @@ const NAMES: [&str; 16] = [
 const LARGEST: usize = 3_000;
 
 /// A byte for the chain, a byte for a transaction or a type, and the bytes of it.
-pub fn run(data: &[u8]) {
+pub fn run(data: &[u8]) -> bool {
     let mut input = Input::new(data);
     let chain = &chains()[usize::from(input.byte()) % chains().len()];
     let which = usize::from(input.byte());
@@ -57,7 +57,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-fn transaction(chain: &Chain, raw: &[u8]) {
+fn transaction(chain: &Chain, raw: &[u8]) -> bool {
     let registry = &chain.rules.registry;
     let strict = twice(|out| write_tx(registry, raw, out));
     let opaque = twice(|out| {
@@ -66,9 +66,9 @@ fn transaction(chain: &Chain, raw: &[u8]) {
     });
     let decoded = DecodedTx::decode(raw);
     let opaque = opaque.expect("the last resort never fails");
-    let Some(json) = strict else { return };
+    let Some(json) = strict else { return false };
     assert_eq!(json, opaque, "there is nothing to hide");
-    let Ok(tx) = decoded else { return };
+    let Ok(tx) = decoded else { return true };
     let Some(messages) = json["body"]["messages"].as_array() else { panic!("{json}") };
     assert_eq!(messages.len(), tx.messages.len());
     for (json, message) in messages.iter().zip(&tx.messages) {
@@ -77,12 +77,13 @@ fn transaction(chain: &Chain, raw: &[u8]) {
     }
     assert_eq!(json["body"]["memo"].as_str(), Some(tx.memo.as_str()));
     assert_eq!(json["signatures"].as_array().map(Vec::len), Some(tx.signatures.len()));
+    true
 }
 
-fn message(chain: &Chain, name: &str, bytes: &[u8]) {
+fn message(chain: &Chain, name: &str, bytes: &[u8]) -> bool {
     let registry = &chain.rules.registry;
-    twice(|out| write_message(registry, name, bytes, out));
     signers_named_by_message(registry, &format!("/{name}"), bytes);
+    twice(|out| write_message(registry, name, bytes, out)).is_some()
 }
 
 /// Writes behind something else, and again: the same, JSON, within its limit, or nothing at all.
