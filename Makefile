@@ -7,10 +7,11 @@ CARGO_TARGET_DIR ?= $(HOME)/.cache/cairn/target
 export CARGO_TARGET_DIR
 
 CARGO_DENY_VERSION := 0.20.2
+CARGO_FUZZ_VERSION := 0.13.2
 # Beside the target directory, so that a cache of one keeps the other.
 TOOLS := $(CARGO_TARGET_DIR)/../tools
 
-.PHONY: demo build test tests check deny bench soak dictionaries needs
+.PHONY: demo build test tests check deny bench soak fuzz dictionaries needs
 
 # Indexes a recorded chain and serves it at http://127.0.0.1:8080.
 demo: build
@@ -54,6 +55,24 @@ soak: needs
 # Every measurement; minutes.
 bench: needs
 	cargo bench --workspace
+
+# Seconds for each target; targets to run.
+FUZZ_SECONDS ?= 600
+FUZZ_TARGETS ?= $(notdir $(basename $(wildcard fuzz/targets/*.rs)))
+FUZZ := cargo fuzz run --fuzz-dir fuzz --sanitizer none
+
+# Fuzzes (docs/fuzzing.md): about an hour and a half by default. The first finding ends it.
+fuzz: needs
+	command -v cargo-fuzz >/dev/null || test -x "$(TOOLS)/bin/cargo-fuzz" || \
+	    cargo install --locked --version $(CARGO_FUZZ_VERSION) --root "$(TOOLS)" cargo-fuzz
+	cargo build --release --workspace --example write_seeds
+	"$(CARGO_TARGET_DIR)/release/examples/write_seeds" fuzz/seeds
+	for target in $(FUZZ_TARGETS); do \
+	    mkdir -p "fuzz/corpus/$$target" && PATH="$$PATH:$(TOOLS)/bin" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/fuzz" \
+	    $(FUZZ) "$$target" "fuzz/corpus/$$target" "fuzz/seeds/$$target" -- -dict="fuzz/seeds/$$target.dict" \
+	    -max_total_time=$(FUZZ_SECONDS) -max_len=32768 -rss_limit_mb=2048 -timeout=20 -verbosity=0 \
+	    -print_final_stats=1 || exit 1; \
+	done
 
 # What building RocksDB takes beside a Rust toolchain.
 needs:

@@ -56,6 +56,15 @@ const HOUSE: &[Place] = &[
     place("route", 6, &["chain", "messages", "node", "planner", "registry", "store", "tracker", "web"]),
     place("cli", 7, EVERY_LIBRARY),
     place("testkit", 7, EVERY_LIBRARY),
+    // Whatever reads what others send.
+    place(
+        "fuzzing",
+        8,
+        &[
+            "proto", "txjson", "chain", "store", "schema", "node", "web", "registry", "planner", "messages",
+            "tracker", "ingest", "query", "replay", "testkit",
+        ],
+    ),
     place(
         "benches",
         8,
@@ -79,7 +88,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("cosmrs", &["chain", "proto"]),
     ("alloy", &["chain", "messages", "tracker"]),
     // Who may wait.
-    ("tokio", &["node", "web", "ingest", "replay", "tracker", "route", "cli", "testkit", "benches"]),
+    ("tokio", &["node", "web", "ingest", "replay", "tracker", "route", "cli", "testkit", "fuzzing", "benches"]),
     ("anyhow", &["cli", "testkit", "benches"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),

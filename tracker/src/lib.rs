@@ -50,4 +50,5 @@ pub mod transfer;
 
 pub use error::{BadHash, Error, Refused, StatusError};
 pub use options::Options;
+pub use start::starts;
 pub use tracker::{Polled, Tracked, Tracker};

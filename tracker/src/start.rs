@@ -13,8 +13,9 @@ use crate::layer_zero;
 use crate::release::wrapper_in;
 use crate::state::sent_again;
 
-/// The first hops of the transfers that a transaction of `chain` begins.
-pub(crate) fn starts(registry: &Registry, chain: ChainRef, tx: &FoundTx, sent: &Seen) -> Vec<Hop> {
+/// The first hops of the transfers that a transaction of `chain` begins, in the order of its events. What cannot be read
+/// begins nothing. `sent` is where and when the transaction was seen.
+pub fn starts(registry: &Registry, chain: ChainRef, tx: &FoundTx, sent: &Seen) -> Vec<Hop> {
     let begin = |event: &FoundEvent| match event.kind.as_str() {
         "send_packet" => {
             packet(registry, chain, event).map(|packet| Hop::Ibc(first(packet, Link::Start, sent)))

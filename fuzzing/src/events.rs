@@ -1,0 +1,193 @@
+//! A block, its results and its receipts: what is derived is whole and the same each time; anything else is asked again.
+
+use std::sync::LazyLock;
+
+use chain::{AccountSet, Vm, comet, erc20, evm, nft, proof};
+use ingest::derive::{self, Block, BlockAnswers, Failure, Rendered, Workshop};
+use replay::recording::Height;
+use schema::payload::Payload;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use store::{Table as _, TableSpec};
+
+use crate::edit;
+use crate::input::Input;
+use crate::recorded::{Chain, chains};
+
+/// Kinds of events, attributes and values.
+pub const WORDS: &[&str] = &[
+    "\"events\":[",
+    "\"attributes\":[",
+    "{\"type\":\"transfer\",\"attributes\":[]}",
+    "\"key\":\"recipient\"",
+    "\"value\":",
+    "contract_address",
+    "log",
+    "{\\\"address\\\":",
+    "\\\"topics\\\":[",
+    "wasm",
+    "_contract_address",
+    "token_id",
+    "move",
+    "type_tag",
+    "0x1::object::TransferEvent",
+    "null",
+    "9223372036854775808",
+    "\\ud800",
+    "\\u0000",
+];
+
+/// The longest answers of a height that a seed is made of, together.
+const LARGEST: usize = 24_000;
+
+/// A byte for the chain, a byte for the form, and then: block, results and receipts, a line each; or the number of a
+/// recorded height, and edits of its answers.
+pub fn run(data: &[u8]) -> bool {
+    let mut input = Input::new(data);
+    let which = usize::from(input.byte()) % chains().len();
+    let chain = &chains()[which];
+    let parts = if input.byte().is_multiple_of(2) { lines(input) } else { edited(&RECORDED[which], input) };
+    let [block, results, receipts] = &parts;
+    any_chain(results);
+    let height = comet::parse_block(block).map_or(0, |block| block.header.height);
+    let receipts = Some(receipts.as_slice()).filter(|text| !text.is_empty());
+    let answers = BlockAnswers { height, block, results, receipts };
+    if let Some(receipts) = receipts {
+        of_receipts(receipts);
+    }
+    chain.workshops.with(|workshop| derived(chain, &answers, workshop)).unwrap()
+}
+
+fn lines(input: Input<'_>) -> [Vec<u8>; 3] {
+    let mut lines = input.rest().splitn(3, |byte| *byte == b'\n').map(<[u8]>::to_vec);
+    [(); 3].map(|()| lines.next().unwrap_or_default())
+}
+
+fn edited(recorded: &[&Height], mut input: Input<'_>) -> [Vec<u8>; 3] {
+    let height = *input.one_of(recorded);
+    let json =
+        |text: Option<&bytes::Bytes>| text.map_or(Value::Null, |text| serde_json::from_slice(text).unwrap());
+    let all = [Some(&height.block), Some(&height.block_results), height.eth_receipts.as_ref()];
+    let mut answers = Value::Array(all.map(json).to_vec());
+    edit::apply(&mut answers, &mut input);
+    let part = |index: usize| match answers.get(index) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(answer) => answer.to_string().into_bytes(),
+    };
+    [part(0), part(1), part(2)]
+}
+
+/// Small heights with transactions, of each chain.
+static RECORDED: LazyLock<Vec<Vec<&Height>>> = LazyLock::new(|| chains().iter().map(recorded).collect());
+
+fn recorded(chain: &Chain) -> Vec<&Height> {
+    let size = |height: &Height| {
+        height.block.len()
+            + height.block_results.len()
+            + height.eth_receipts.as_ref().map_or(0, bytes::Bytes::len)
+    };
+    let heights = chain.recording.heights().iter();
+    heights
+        .filter(|height| size(height) <= LARGEST && height.rest_txs.is_some())
+        .step_by(3)
+        .take(64)
+        .collect()
+}
+
+/// Events are read whatever the chain that they are taken to be of.
+fn any_chain(results: &[u8]) {
+    let Ok(results) = comet::parse_results(results) else { return };
+    for vm in [Vm::Evm, Vm::Move, Vm::Wasm] {
+        for (tx, _) in nft::events(vm, "init", &results) {
+            assert!(tx.is_none_or(|tx| tx < results.txs_results.len()));
+        }
+    }
+    erc20::events(&results);
+    let hash = proof::results_hash(&results.txs_results);
+    let all_base64 = results.txs_results.iter().all(|result| result.data_bytes().is_ok());
+    assert_eq!(hash.is_ok(), all_base64);
+}
+
+fn derived(chain: &Chain, answers: &BlockAnswers<'_>, workshop: &mut Workshop) -> bool {
+    let mut rendered = Rendered::new();
+    let mut derive = |rendered: &Rendered| derive::block(answers, rendered, &chain.rules, workshop);
+    let mut outcome = derive(&rendered);
+    if let Err(Failure::Unrendered(txs)) = &outcome {
+        rendered.extend(txs.iter().map(|tx| (tx.index, None)));
+        outcome = derive(&rendered);
+        assert!(
+            !matches!(outcome, Err(Failure::Unrendered(_))),
+            "what nobody renders is opaque, and not asked for twice"
+        );
+    }
+    let Ok(block) = outcome else { return false };
+    whole(chain, answers, &block);
+    let again = derive(&rendered).expect("the same answers are a block again");
+    assert_eq!(format!("{block:?}"), format!("{again:?}"), "the same answers give the same block");
+    !block.txs.is_empty()
+}
+
+/// What is stored of a block is JSON, and of accounts each is there once.
+fn whole(chain: &Chain, answers: &BlockAnswers<'_>, block: &Block) {
+    assert_eq!(block.height, answers.height);
+    for tx in &block.txs {
+        json(chain, schema::tx::Txs::SPEC, &tx.payload);
+        distinct(&tx.involved);
+        distinct(&tx.signers);
+        assert!(tx.signers.iter().all(|signer| tx.involved.contains(signer)), "who signs is involved");
+        assert!(
+            tx.types.windows(2).all(|two| two[0] < two[1]),
+            "types are sorted, each once: {:?}",
+            tx.types
+        );
+    }
+    for tx in &block.evm_txs {
+        json(chain, schema::evm_tx::EvmTxs::SPEC, &tx.payload);
+        distinct(&tx.involved);
+    }
+    assert!(block.fees.windows(2).all(|two| two[0].0 < two[1].0), "fees are sorted: {:?}", block.fees);
+    assert!(block.nfts.windows(2).all(|two| two[0].place < two[1].place), "events are in order");
+}
+
+fn json(chain: &Chain, table: &'static TableSpec, payload: &Payload) {
+    let mut record = Vec::new();
+    chain.codec.decode_into(table, 1, &payload.0, &mut record).unwrap();
+    let read = serde_json::from_slice::<IgnoredAny>(&record);
+    assert!(read.is_ok(), "{read:?} in {}", String::from_utf8_lossy(&record));
+}
+
+fn distinct(accounts: &[chain::Account]) {
+    let mut set = AccountSet::new();
+    assert!(accounts.iter().all(|account| set.insert(*account)), "an account is there once");
+}
+
+fn of_receipts(answer: &[u8]) {
+    let Ok(receipts) = evm::parse_receipts(answer) else { return };
+    for receipt in &receipts {
+        let mut out = Vec::new();
+        evm::write_evm_tx(&mut out, receipt);
+        let read = serde_json::from_slice::<IgnoredAny>(&out);
+        assert!(read.is_ok(), "{read:?} in {}", String::from_utf8_lossy(&out));
+        let mut accounts = AccountSet::new();
+        if receipt.accounts(&mut accounts).is_ok() {
+            distinct(accounts.as_slice());
+        }
+    }
+}
+
+/// Recorded heights, as text and to be edited.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for (number, heights) in (0_u8..).zip(RECORDED.iter()) {
+        let mut heights = heights.clone();
+        heights.sort_by_key(|height| height.block.len() + height.block_results.len());
+        for height in heights.iter().take(4) {
+            let receipts = height.eth_receipts.as_deref().unwrap_or_default();
+            seeds.push(
+                [&[number, 0], &height.block[..], b"\n", &height.block_results[..], b"\n", receipts].concat(),
+            );
+        }
+        seeds.extend((0_u8..12).map(|height| vec![number, 1, 0, height, 0, 40, 2, 3, b'a', b'b', b'c']));
+    }
+    seeds
+}

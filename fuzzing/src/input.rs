@@ -1,0 +1,59 @@
+//! The bytes of an input, taken from its front as numbers and choices.
+//!
+//! Must hold: an input of any length is whole, what is missing is zero, so that cutting a finding short keeps it running.
+
+/// What is left of an input.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Input<'a> {
+    /// All of `data`.
+    pub fn new(data: &'a [u8]) -> Self {
+        Self { rest: data }
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.rest.split_first() else { return 0 };
+        self.rest = rest;
+        first
+    }
+
+    /// The next two bytes, BE.
+    pub fn short(&mut self) -> u16 {
+        u16::from_be_bytes([self.byte(), self.byte()])
+    }
+
+    /// The next eight bytes, BE.
+    pub fn long(&mut self) -> u64 {
+        (0..8).fold(0, |number, _| number << 8 | u64::from(self.byte()))
+    }
+
+    /// One of `choices`, chosen by two bytes.
+    ///
+    /// # Panics
+    /// If there is none to choose.
+    pub fn one_of<'c, T>(&mut self, choices: &'c [T]) -> &'c T {
+        &choices[usize::from(self.short()) % choices.len()]
+    }
+
+    /// The next bytes, as many as the byte before them says, or as there are.
+    pub fn piece(&mut self) -> &'a [u8] {
+        let length = usize::from(self.byte()).min(self.rest.len());
+        let (piece, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        piece
+    }
+
+    /// Everything that is left.
+    pub fn rest(self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+}

@@ -1,0 +1,215 @@
+//! Requests to the indexer over recorded chains: never a server's error, pages within their limit, and paths through a list
+//! that lead back.
+
+use std::sync::{Arc, LazyLock};
+
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use query::Indexer;
+use replay::{Options, Recording};
+use serde_json::Value;
+use store::{MemStore, Store};
+use web::app::App;
+
+use crate::input::Input;
+
+/// Rows of a page at most (`indexer-api.md` §1.3).
+const MAX_ROWS: usize = 1_000;
+
+/// Parameters of a query string at most (`web`).
+const MAX_PARAMETERS: usize = 128;
+
+const NAMES: [&str; 3] = ["evm-scenario", "move-scenario", "wasm-scenario"];
+
+static STORES: LazyLock<[Arc<dyn Store>; 3]> = LazyLock::new(|| NAMES.map(index));
+
+static APPS: LazyLock<Vec<App<Indexer>>> = LazyLock::new(|| {
+    let app = |store: &Arc<dyn Store>| {
+        App::new(testkit::indexed::indexer(Arc::clone(store)).unwrap(), query::ENDPOINTS).unwrap()
+    };
+    STORES.iter().map(app).collect()
+});
+
+/// Parameters, and values that they have.
+pub const WORDS: &[&str] = &[
+    "pagination.key=",
+    "pagination.offset=",
+    "pagination.limit=",
+    "pagination.reverse=",
+    "pagination.count_total=",
+    "order_by=",
+    "token_id=",
+    "collection_addr=",
+    "is_signer=true",
+    "msgs=",
+    "msgs=/cosmos.bank.v1beta1.MsgSend",
+    "name=",
+    "token_id",
+    "height",
+    "false",
+    "18446744073709551615",
+    "9223372036854775807",
+    "-1",
+    "%00",
+    "%ff",
+    "%2F",
+    "&",
+    "/",
+    "\nAccept-Encoding: zstd",
+    "\nAccept-Encoding: identity;q=0, *;q=0",
+    "\nIf-None-Match: *",
+    "\nOrigin: https://a",
+];
+
+/// A recorded chain, indexed.
+///
+/// # Panics
+/// If it is none of those that are asked.
+pub fn store(name: &str) -> Arc<dyn Store> {
+    Arc::clone(&STORES[NAMES.iter().position(|other| *other == name).unwrap()])
+}
+
+fn index(name: &str) -> Arc<dyn Store> {
+    let store: Arc<dyn Store> = Arc::new(MemStore::new());
+    let recording = Arc::new(Recording::open(&testkit::recording(name)).unwrap());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(testkit::indexed::index(recording, Options::default(), Arc::clone(&store))).unwrap();
+    store
+}
+
+/// A byte for the chain, a byte for the method, and lines: the target, then headers.
+pub fn run(data: &[u8]) -> bool {
+    let mut input = Input::new(data);
+    let app = &APPS[usize::from(input.byte()) % APPS.len()];
+    let methods = [Method::GET, Method::GET, Method::GET, Method::HEAD, Method::OPTIONS, Method::POST];
+    let method = methods[usize::from(input.byte()) % methods.len()].clone();
+    let text = String::from_utf8_lossy(input.rest());
+    let mut lines = text.split('\n');
+    let target = lines.next().unwrap_or_default();
+    // What is no target or no header never gets as far as this; hyper refuses it.
+    let Ok(mut request) = Request::builder().method(method.clone()).uri(target).body(()) else {
+        return false;
+    };
+    for line in lines.take(16) {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        let name = http::HeaderName::from_bytes(name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value.trim())) {
+            request.headers_mut().append(name, value);
+        }
+    }
+    let parts = request.into_parts().0;
+    let response = app.respond(&parts, b"");
+    let body = checked(target, &response);
+    if let Some(body) = body.filter(|_| method == Method::GET && response.status() == StatusCode::OK) {
+        page(app, &parts.uri, &body);
+    }
+    response.status().is_success()
+}
+
+/// The body of an answer, if it is plain JSON.
+fn checked(target: &str, response: &Response<bytes::Bytes>) -> Option<Value> {
+    assert!(!response.status().is_server_error(), "{} for {target}", response.status());
+    let json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    if !json || response.headers().contains_key(CONTENT_ENCODING) {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(response.body()).unwrap_or_else(|e| panic!("{e} for {target}"));
+    if response.status().is_client_error() {
+        assert!(body["code"].is_u64() && body["message"].is_string(), "{body}");
+    }
+    Some(body)
+}
+
+/// A page of a list: no longer than asked for, and the page before the next one is this one.
+fn page(app: &App<Indexer>, target: &Uri, body: &Value) {
+    let Some(pagination) = body.get("pagination") else { return };
+    let shown = rows(body);
+    assert!(shown.is_some_and(|rows| rows.len() <= MAX_ROWS), "{target}");
+    let Some(next) = pagination["next_key"].as_str() else { return };
+    let Some(following) = go(app, target, next) else { return };
+    assert!(rows(&following).is_some_and(|rows| !rows.is_empty()), "there is a next page of {target}");
+    let previous = following["pagination"]["previous_key"].as_str();
+    let back = go(app, target, previous.expect("there is a page before the next one"));
+    assert_eq!(back.as_ref().and_then(rows), shown, "{target}");
+}
+
+/// The rows of a list: its only member beside `pagination`.
+fn rows(body: &Value) -> Option<&Vec<Value>> {
+    body.as_object()?.iter().find(|(name, _)| *name != "pagination")?.1.as_array()
+}
+
+/// The page of the same list that `key` names; `None` if that takes a parameter too many.
+fn go(app: &App<Indexer>, target: &Uri, key: &str) -> Option<Value> {
+    let (path, query) = (target.path(), target.query().unwrap_or_default());
+    if query.matches('&').count() + 2 > MAX_PARAMETERS {
+        return None;
+    }
+    // The first parameter of a name counts.
+    let target = format!("{path}?pagination.key={key}&{query}");
+    let response = app.get(&target);
+    assert_eq!(response.status(), StatusCode::OK, "{target}");
+    Some(checked(&target, &response).expect("nothing is compressed that was not asked for"))
+}
+
+/// Every endpoint with what a chain has, in both directions.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let mut targets = Vec::new();
+    let account = "0x0000000000000000000000000000000000000001";
+    for endpoint in query::ENDPOINTS.iter().copied().flatten() {
+        let mut path = endpoint.path.to_owned();
+        for (name, value) in [("account", account), ("height", "20"), ("collection_addr", account)] {
+            path = path.replace(&format!("{{{name}}}"), value);
+        }
+        targets.push(path.replace('{', "").replace('}', ""));
+    }
+    let lists = [
+        "/indexer/block/v1/blocks?pagination.limit=3",
+        "/indexer/tx/v1/txs?pagination.limit=2&pagination.reverse=false",
+        "/indexer/tx/v1/txs?pagination.offset=5&pagination.limit=2&msgs=cosmos.bank.v1beta1.MsgSend",
+        "/indexer/tx/v1/txs/by_height/20?pagination.limit=1",
+        "/indexer/tx/v1/evm-txs?pagination.limit=2&pagination.key=AQMAAAAAAAAAAAc",
+        "/indexer/tx/v1/evm-internal-txs?pagination.limit=2\nAccept-Encoding: gzip",
+        "/indexer/nft/v1/collections?pagination.limit=1",
+    ];
+    targets.extend(lists.map(str::to_owned));
+    let mut seeds = Vec::new();
+    for chain in 0_u8..3 {
+        seeds.extend(targets.iter().map(|target| [&[chain, 0], target.as_bytes()].concat()));
+    }
+    seeds.extend(real().into_iter().map(|(chain, target)| [&[chain, 0], target.as_bytes()].concat()));
+    seeds
+}
+
+/// Lists of accounts, collections and tokens that there are.
+fn real() -> Vec<(u8, String)> {
+    let mut targets = Vec::new();
+    for (chain, app) in (0_u8..).zip(APPS.iter()) {
+        let ask = |target: &str| checked(target, &app.get(target)).unwrap_or_default();
+        let collections = ask("/indexer/nft/v1/collections?pagination.limit=3");
+        let found = collections["collections"].as_array().cloned().unwrap_or_default();
+        for collection in &found {
+            let Some(address) = collection["object_addr"].as_str() else { continue };
+            let tokens = format!("/indexer/nft/v1/tokens/by_collection/{address}?pagination.limit=1");
+            for order in ["token_id", "height"] {
+                targets.push((chain, format!("{tokens}&order_by={order}")));
+            }
+            let body = ask(&tokens);
+            let Some(owner) = body["tokens"][0]["owner_addr"].as_str() else { continue };
+            for order in ["token_id", "height"] {
+                let list =
+                    format!("/indexer/nft/v1/tokens/by_account/{owner}?pagination.limit=1&order_by={order}");
+                targets.push((chain, format!("{list}&collection_addr={address}")));
+                targets.push((chain, list));
+            }
+            targets
+                .push((chain, format!("/indexer/nft/v1/collections/by_account/{owner}?pagination.limit=1")));
+            targets.push((
+                chain,
+                format!("/indexer/tx/v1/txs/by_account/{owner}?pagination.limit=2&is_signer=true"),
+            ));
+            targets.push((chain, format!("/indexer/tx/v1/txs/by_account/{owner}?pagination.limit=2")));
+            targets.push((chain, format!("/indexer/tx/v1/evm-txs/by_account/{owner}?pagination.limit=2")));
+        }
+    }
+    targets
+}

@@ -1,0 +1,112 @@
+//! Call traces: what is derived is every frame once, as JSON; anything else is asked again.
+
+use std::sync::LazyLock;
+
+use chain::trace;
+use ingest::derive::{self, Failure, Retraced, Workshop};
+use replay::recording::Trace;
+use schema::internal_tx::Calls;
+use schema::payload::Frames;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use store::Table as _;
+
+use crate::edit;
+use crate::input::Input;
+use crate::recorded::{Chain, chains};
+
+/// Members of a frame and values that they have.
+pub const WORDS: &[&str] = &[
+    "\"calls\":[",
+    "\"type\":\"CREATE2\"",
+    "\"type\":\"SELFDESTRUCT\"",
+    "\"error\":",
+    "\"revertReason\":",
+    "\"result\":",
+    "\"txHash\":",
+    "null",
+    "\"0x\"",
+    "\"0xffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\"",
+    "\\u0000",
+    "\\ud800",
+];
+
+/// The longest answer that a seed is made of.
+const LARGEST: usize = 6_000;
+
+/// A byte, then the text of an answer; or a number of a recorded one, and edits of it.
+pub fn run(data: &[u8]) -> bool {
+    let mut input = Input::new(data);
+    let chain = &chains()[0];
+    let answer = if input.byte().is_multiple_of(2) {
+        input.rest().to_vec()
+    } else {
+        let recorded: &&[u8] = input.one_of(&RECORDED);
+        let mut answer: Value = serde_json::from_slice(recorded).unwrap();
+        edit::apply(&mut answer, &mut input);
+        answer.to_string().into_bytes()
+    };
+    if let Ok(text) = std::str::from_utf8(&answer)
+        && let Ok(frames) = trace::parse_frames(&[1; 32], text)
+    {
+        assert!(frames.len() <= answer.len(), "no more frames than bytes");
+    }
+    chain.workshops.with(|workshop| block(chain, &answer, workshop)).unwrap()
+}
+
+/// Small recorded traces.
+static RECORDED: LazyLock<Vec<&[u8]>> = LazyLock::new(|| {
+    let traces = chains()[0].recording.heights().iter().filter_map(|height| match &height.eth_trace {
+        Some(Trace::Result(trace)) if trace.len() <= LARGEST => Some(&trace[..]),
+        _ => None,
+    });
+    traces.step_by(4).collect()
+});
+
+fn block(chain: &Chain, answer: &[u8], workshop: &mut Workshop) -> bool {
+    let Ok(traces) = trace::parse_traces(answer) else { return false };
+    let expected = u64::try_from(traces.len()).unwrap();
+    let one_more = derive::frames(7, expected + 1, answer, &Retraced::new(), workshop);
+    assert!(matches!(one_more, Err(Failure::AskAgain(_))), "a block has one trace for each transaction");
+    let mut retraced = Retraced::new();
+    let derived = match derive::frames(7, expected, answer, &retraced, workshop) {
+        Err(Failure::Untraced(hashes)) => {
+            retraced.extend(hashes.into_iter().map(|hash| (hash, None)));
+            let again = derive::frames(7, expected, answer, &retraced, workshop);
+            assert!(!matches!(again, Err(Failure::Untraced(_))), "what has no trace is not asked for twice");
+            again
+        }
+        other => other,
+    };
+    let Ok(derived) = derived else { return false };
+    assert_eq!(derived.txs.len(), traces.len());
+    for (tx, trace) in derived.txs.iter().zip(&traces) {
+        assert_eq!(tx.hash, trace.hash);
+        let chunks: u64 = tx.chunks.iter().map(|chunk| chunk.frames).sum();
+        assert_eq!(chunks, u64::try_from(tx.parties.len()).unwrap());
+        for chunk in &tx.chunks {
+            frames(chain, &chunk.payload.0, chunk.frames);
+        }
+    }
+    !traces.is_empty()
+}
+
+/// A chunk is as many frames as it says, each of them JSON.
+fn frames(chain: &Chain, payload: &[u8], count: u64) {
+    let mut chunk = Vec::new();
+    chain.codec.decode_into(Calls::SPEC, 1, payload, &mut chunk).unwrap();
+    let ranges = Frames::ranges(&chunk).expect("a chunk that was just made");
+    assert_eq!(u64::try_from(ranges.len()).unwrap(), count);
+    for range in ranges {
+        let frame = serde_json::from_slice::<&RawValue>(&chunk[range]);
+        assert!(frame.is_ok(), "{frame:?}");
+    }
+}
+
+/// Recorded traces, as text and to be edited.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds: Vec<Vec<u8>> = RECORDED.iter().map(|trace| [&[0], *trace].concat()).collect();
+    seeds.truncate(12);
+    seeds.extend((0_u8..12).map(|number| vec![1, 0, number, 0, 9, 2, 3, b'a', b'b', b'c']));
+    seeds
+}
