@@ -58,14 +58,14 @@ pub fn block(
     if block.header.height != answers.height {
         return Err(AskAgain::because(format!("the node answered with block {}", block.header.height)).into());
     }
-    let results = comet::parse_results(answers.results).map_err(AskAgain::because)?;
-    comet::check_pair(&block, &results).map_err(AskAgain::because)?;
     let raw = block.raw_txs().map_err(AskAgain::because)?;
     let untrue = |part| move |error: &dyn Display| Failure::Untrue(part, error.to_string());
     if rules.verified {
         proof::check_header(&block).map_err(|error| untrue(Part::Block)(&error))?;
         proof::check_txs(&block, &raw).map_err(|error| untrue(Part::Block)(&error))?;
     }
+    let results = comet::parse_results(answers.results).map_err(AskAgain::because)?;
+    comet::check_pair(&block, &results).map_err(AskAgain::because)?;
 
     let mut cosmos = CosmosTxs::new(&block, &results, rendered, rules);
     for (index, (raw, result)) in raw.iter().zip(&results.txs_results).enumerate() {

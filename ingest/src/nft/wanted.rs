@@ -50,6 +50,11 @@ impl OnTheWay {
         self.0.contains_key(what)
     }
 
+    /// What `height` was said to make known may not be so.
+    fn forget(&mut self, height: u64) {
+        self.0.retain(|_, of| *of != height);
+    }
+
     fn forget_up_to(&mut self, height: u64) {
         self.0.retain(|_, of| *of > height);
     }
@@ -69,8 +74,8 @@ impl Inquiry {
         Self { asker, store, mid_chain, turn: watch::Sender::new(next), on_the_way: Mutex::default() }
     }
 
-    /// What the node says about `nfts`, which are of `height`. What it cannot say now is not among it. To be called once
-    /// for each height.
+    /// What the node says about `nfts`, which are of `height`. What it cannot say now is not among it. To be called for each
+    /// height, and again if the height turns out to have other events.
     pub(crate) async fn ask(&self, height: u64, nfts: &[NftAt]) -> Result<Answers, Error> {
         // The sender is ours, so this can only end well.
         drop(self.turn.subscribe().wait_for(|turn| *turn >= height).await);
@@ -78,9 +83,17 @@ impl Inquiry {
             Plan::default()
         } else {
             let mut on_the_way = self.on_the_way.lock().unwrap_or_else(PoisonError::into_inner);
+            on_the_way.forget(height);
             self.plan(height, nfts, &mut on_the_way)?
         };
-        self.turn.send_replace(height + 1);
+        // A height that is asked about again gives nobody the turn who had it already.
+        self.turn.send_if_modified(|turn| {
+            let first = *turn <= height;
+            if first {
+                *turn = height + 1;
+            }
+            first
+        });
         let mut answers = Answers::new();
         self.put(height, plan.subjects, &mut answers).await;
         self.put(height, self.collections_of_objects(&answers)?, &mut answers).await;
