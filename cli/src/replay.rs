@@ -36,7 +36,14 @@ pub(crate) struct Replay {
     /// Shows one height more each time, as in 500ms, from --up-to or the first one on
     #[arg(long, value_name = "TIME")]
     block_every: Option<Span>,
-    /// What goes wrong, as in delay=50ms@0.1 or json-rpc:500@0.2; may be repeated
+    /// Plays another history above this height, forged from the recording
+    #[arg(long, value_name = "HEIGHT")]
+    fork_at: Option<u64>,
+    /// Which other history that is
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "fork_at")]
+    fork_seed: u64,
+    /// What goes wrong, as in delay=50ms@0.1, json-rpc:500@0.2 or comet:lie-txs; may be repeated; a wrong one is
+    /// refused with a list of all
     #[arg(long, value_name = "FAULT")]
     fault: Vec<Fault>,
     /// Which requests the faults hit; a random one is taken and printed if none is given
@@ -55,7 +62,11 @@ pub(crate) fn run(args: Replay) -> anyhow::Result<()> {
     let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(()));
     let block_every = args.block_every.map(|Span(time)| time);
     let options = Options { up_to: args.up_to, block_every, faults: args.fault, seed };
-    let recording = Arc::new(Recording::open(&args.dir)?);
+    let recorded = Recording::open(&args.dir)?;
+    let recording = Arc::new(match args.fork_at {
+        Some(at) => recorded.forked(at, args.fork_seed)?,
+        None => recorded,
+    });
     runtime::block_on(async {
         let stop = interrupt::watch()?;
         let node = ReplayNode::start(recording, at, options).await?;
