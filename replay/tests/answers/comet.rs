@@ -139,11 +139,14 @@ fn the_descriptors_are_found_however_they_are_asked_for() {
 }
 
 #[test]
-fn validators_are_answered_only_as_recorded() {
+fn validators_are_those_of_every_height_that_names_the_same_set() {
     let path = "/validators?page=1&per_page=100";
     let validators = EVM.get(COMET, path).result();
     assert_eq!(validators, EVM.get(COMET, &format!("{path}&height=226")).result());
-    assert_eq!(EVM.get(COMET, &format!("{path}&height=225")).missing, 1);
+    let mut before = EVM.get(COMET, &format!("{path}&height=25")).result();
+    assert_eq!(before["block_height"].take(), "25");
+    assert_eq!(before["validators"], validators["validators"]);
+    assert_eq!(EVM.get(COMET, "/validators?page=2&per_page=100&height=226").missing, 1);
 }
 
 #[test]
