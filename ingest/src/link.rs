@@ -134,8 +134,11 @@ impl Links {
         loop {
             let Err(misfit) = Tail::of(&held).check(&View::of(&next)) else {
                 let Some(objection) = self.objection(&Tail::of(&held), &next).await? else { return Ok((held, next)) };
+                // Either may be of a history that nobody signed.
                 self.source.distrust_block(&next, &objection);
+                self.source.distrust_block(&held, &objection);
                 patience.wait(&objection).await;
+                held = self.follow(self.source.whole(held.height).await?).await?;
                 next = self.source.whole(next.height).await?;
                 continue;
             };

@@ -102,6 +102,13 @@ impl Comet {
         self.pool.ask_whom(&call, attempt).await.map(Answer::from)
     }
 
+    /// The same from one endpoint before the others: results go with the block that the endpoint has.
+    pub async fn block_results_by(&self, height: u64, first: &Origin) -> Result<Answer, Error> {
+        let call = results_call(height);
+        let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
+        self.pool.ask_first(&call, first, attempt).await.map(Answer::from)
+    }
+
     /// The same from any endpoint but one, to check its word. None if there is no other that may be asked.
     pub async fn results_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let call = results_call(height);

@@ -127,6 +127,22 @@ impl Pool {
         self.go_round(call, self.round(call, None), attempt).await
     }
 
+    /// Puts a question to one URL before the others, if it may be asked. It takes nobody's turn.
+    pub(crate) async fn ask_first<T, F, Fut>(
+        &self,
+        call: &Call,
+        first: &Origin,
+        attempt: F,
+    ) -> Result<(T, Origin), Error>
+    where
+        F: Fn(Arc<Endpoint>) -> Fut,
+        Fut: Future<Output = Result<T, Error>>,
+    {
+        let mut round = Round::new(self.members.iter(), call, None);
+        round.ready.sort_by_key(|member| member.origin != *first);
+        self.go_round(call, round, attempt).await
+    }
+
     /// Puts a question to all but one URL. None if there is no other that could be believed more.
     pub(crate) async fn ask_others<T, F, Fut>(
         &self,

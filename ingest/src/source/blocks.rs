@@ -154,10 +154,10 @@ impl BlockSource {
 
     async fn raw(&self, height: u64) -> Result<Raw, Error> {
         let node = &self.tools.node;
-        let (block, results) = tokio::try_join!(
-            insist(height, "block", || node.comet.block(height)),
-            insist(height, "block results", || node.comet.block_results(height)),
-        )?;
+        let block = insist(height, "block", || node.comet.block(height)).await?;
+        // Of the same endpoint, if it can: where two have different histories, neither goes with the other's.
+        let results =
+            insist(height, "block results", || node.comet.block_results_by(height, &block.origin)).await?;
         let receipts = match &node.evm {
             Some(evm) if self.vm == Vm::Evm && has_txs(&block.bytes) => {
                 Some(insist(height, "receipts", || evm.block_receipts(height)).await?)
