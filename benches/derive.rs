@@ -57,6 +57,7 @@ fn block(height: &Height, rules: &Rules, workshop: &mut Workshop) -> usize {
         block: &height.block,
         results: &height.block_results,
         receipts: height.eth_receipts.as_deref(),
+        believed: false,
     };
     let derived = derive::block(&answers, &Rendered::new(), rules, workshop);
     derived.expect("a recorded block can be derived").txs.len()
@@ -66,9 +67,9 @@ fn block(height: &Height, rules: &Rules, workshop: &mut Workshop) -> usize {
 fn calls(height: &Height, workshop: &mut Workshop) -> usize {
     let Some(Trace::Result(trace)) = &height.eth_trace else { return 0 };
     let receipts = height.eth_receipts.as_deref().unwrap_or(b"[]");
-    let txs = chain::evm::parse_receipts(receipts).expect("recorded receipts can be read").len();
-    let txs = u64::try_from(txs).expect("a block has few transactions");
-    let derived = derive::frames(height.height, txs, trace, &Retraced::new(), workshop);
+    let receipts = chain::evm::parse_receipts(receipts).expect("recorded receipts can be read");
+    let hashes: Vec<[u8; 32]> = receipts.iter().filter_map(|receipt| receipt.hash().ok()).collect();
+    let derived = derive::frames(height.height, &hashes, trace, &Retraced::new(), workshop);
     derived.expect("a recorded trace can be derived").txs.iter().map(|tx| tx.parties.len()).sum()
 }
 

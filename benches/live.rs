@@ -40,7 +40,9 @@ fn main() -> Result<()> {
     let runtime = Runtime::new()?;
     report::line("a new block, every 100 ms: from the node's answer to ours (ms)");
     let mut rows = Vec::new();
-    for (name, poll) in [("woken by websocket", Duration::from_secs(5)), ("polling every 50 ms", Duration::from_millis(50))] {
+    for (name, poll) in
+        [("woken by websocket", Duration::from_secs(5)), ("polling every 50 ms", Duration::from_millis(50))]
+    {
         let mut waits = runtime.block_on(following(poll))?;
         rows.push(row(name, &mut waits, 1e3));
     }
@@ -49,7 +51,10 @@ fn main() -> Result<()> {
     report::line("a transaction by its hash, one client (us)");
     let (mut idle, mut busy) = runtime.block_on(backfilling())?;
     let ratio = quantile(&mut busy, 0.99) / quantile(&mut idle, 0.99);
-    report::table(&["", "p50", "p99", "max"], &[row("idle", &mut idle, 1e6), row("during a backfill", &mut busy, 1e6)]);
+    report::table(
+        &["", "p50", "p99", "max"],
+        &[row("idle", &mut idle, 1e6), row("during a backfill", &mut busy, 1e6)],
+    );
     report::line(&format!("p99 during a backfill is {ratio:.1} times that of an idle server"));
     Ok(())
 }
@@ -61,7 +66,12 @@ fn row(name: &str, waits: &mut [f64], scale: f64) -> Vec<String> {
 
 fn quantile(waits: &mut [f64], q: f64) -> f64 {
     waits.sort_unstable_by(f64::total_cmp);
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a place in a list"
+    )]
     let at = ((waits.len() - 1) as f64 * q).round() as usize;
     waits[at]
 }
@@ -126,13 +136,22 @@ async fn following(poll: Duration) -> Result<Vec<f64>> {
 async fn backfilling() -> Result<(Vec<f64>, Vec<f64>)> {
     let recording = Arc::new(Recording::open(&testkit::recording("evm-load"))?);
     let half = recording.first() + 300;
-    let played =
-        ReplayNode::start(Arc::clone(&recording), Addresses::default(), Options { up_to: Some(half), ..Options::default() })
-            .await?;
+    let played = ReplayNode::start(
+        Arc::clone(&recording),
+        Addresses::default(),
+        Options { up_to: Some(half), ..Options::default() },
+    )
+    .await?;
     let dir = tempfile::tempdir()?;
     let store = Arc::new(RocksStore::open(dir.path(), schema::TABLES, RocksOptions::default())?);
     let config = indexed::config(&recording)?;
-    indexed::index_from(indexed::clients(&played)?, config.clone(), Arc::clone(&store) as Arc<dyn Store>, half).await?;
+    indexed::index_from(
+        indexed::clients(&played)?,
+        config.clone(),
+        Arc::clone(&store) as Arc<dyn Store>,
+        half,
+    )
+    .await?;
     let server = Scene::serve(&store)?;
     let hashes: Vec<Vec<u8>> = benches::recorded::raw_txs(&recording)?
         .iter()

@@ -33,10 +33,10 @@ use query::EmptyCursor;
 use web::cors::Cors;
 use web::limits::Limits;
 
+use self::given::Given;
 use self::read::{Address, CACHE, Cursor, DISK_RESERVE, Filter, LOOK_AHEAD, POLL_MS, Reader, Text, missing};
 use self::units::{ByteSize, Span};
 pub(crate) use self::value::{Error, Value};
-use self::given::Given;
 use crate::route::RouteSettings;
 
 /// Values by the name of their setting.
@@ -125,8 +125,10 @@ impl Settings {
             poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
             verify: read.verify()?,
             max_rewind: read.one("max_rewind")?,
-            disk_reserve: u64::try_from(read.bounded("disk_reserve", DISK_RESERVE, |ByteSize(b)| *b, bytes)?.0)
-                .unwrap_or(u64::MAX),
+            disk_reserve: u64::try_from(
+                read.bounded("disk_reserve", DISK_RESERVE, |ByteSize(b)| *b, bytes)?.0,
+            )
+            .unwrap_or(u64::MAX),
             cache: read.bounded("cache", CACHE, |ByteSize(bytes)| *bytes, bytes)?.0,
             limits,
             ready_lag: read.one("ready_lag")?,
@@ -178,6 +180,8 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use super::keys::Key;
+    use super::value::Origin;
     use super::*;
 
     fn refused(name: &str, text: &str) -> String {
@@ -197,8 +201,11 @@ mod tests {
 
         let example = |key: &&'static Key| Value::split(key, [key.example.to_owned()], Origin::Flag);
         let examples = keys::KEYS.iter().filter(|key| key.default.is_none());
-        let settings = Settings::new(&examples.map(|key| (key.name, example(key))).collect()).unwrap();
-        assert!(settings.ingest().is_ok() && settings.endpoints().is_ok() && settings.data().is_ok());
+        let mut examples: Values = examples.map(|key| (key.name, example(key))).collect();
+        examples
+            .insert("verify", Value::split(keys::known("verify"), ["signatures".to_owned()], Origin::Flag));
+        let settings = Settings::new(&examples).unwrap();
+        assert!(settings.ingest(true).is_ok() && settings.endpoints().is_ok() && settings.data().is_ok());
     }
 
     #[test]
@@ -234,7 +241,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_named_with_all_its_spellings() {
         let settings = Settings::new(&Values::new()).unwrap();
-        let message = settings.ingest().unwrap_err().to_string();
+        let message = settings.ingest(true).unwrap_err().to_string();
         assert_eq!(
             message,
             "`chain_id` is not set: give --chain-id, CAIRN_CHAIN_ID or `chain_id` in the file"

@@ -1,5 +1,7 @@
 //! What an operator does to a running program, and what the program never does to an operator.
 
+#![allow(clippy::print_stderr, reason = "what cannot be tested here is said loudly")]
+
 mod support;
 
 use std::fs;

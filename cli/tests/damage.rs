@@ -18,7 +18,8 @@ const IRREPLACEABLE: [&str; 1] = ["meta"];
 fn compact(data: &Path) -> Vec<String> {
     RocksStore::open(data, schema::TABLES, RocksOptions::default()).unwrap().compact().unwrap();
     let names = fs::read_dir(data).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.filter(|name| name.ends_with(".sst")).collect();
+    let mut names: Vec<String> =
+        names.filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "sst")).collect();
     names.sort();
     names
 }

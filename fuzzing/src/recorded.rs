@@ -46,6 +46,7 @@ impl Chain {
             prefix: prefix(&recording),
             registry: Arc::new(Registry::from_descriptors(&descriptors(&recording)).unwrap()),
             descriptors: [0; 32],
+            verified: false,
         };
         let codec = Arc::new(codec(&rules));
         let workshops = Workshops::new(Arc::clone(&codec), rules.clone());

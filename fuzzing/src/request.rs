@@ -160,7 +160,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         for (name, value) in [("account", account), ("height", "20"), ("collection_addr", account)] {
             path = path.replace(&format!("{{{name}}}"), value);
         }
-        targets.push(path.replace('{', "").replace('}', ""));
+        targets.push(path.replace(['{', '}'], ""));
     }
     let lists = [
         "/indexer/block/v1/blocks?pagination.limit=3",

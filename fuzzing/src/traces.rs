@@ -65,14 +65,15 @@ static RECORDED: LazyLock<Vec<&[u8]>> = LazyLock::new(|| {
 
 fn block(chain: &Chain, answer: &[u8], workshop: &mut Workshop) -> bool {
     let Ok(traces) = trace::parse_traces(answer) else { return false };
-    let expected = u64::try_from(traces.len()).unwrap();
-    let one_more = derive::frames(7, expected + 1, answer, &Retraced::new(), workshop);
+    let expected: Vec<[u8; 32]> = traces.iter().map(|trace| trace.hash).collect();
+    let one_more = [&expected[..], &[[0; 32]]].concat();
+    let one_more = derive::frames(7, &one_more, answer, &Retraced::new(), workshop);
     assert!(matches!(one_more, Err(Failure::AskAgain(_))), "a block has one trace for each transaction");
     let mut retraced = Retraced::new();
-    let derived = match derive::frames(7, expected, answer, &retraced, workshop) {
+    let derived = match derive::frames(7, &expected, answer, &retraced, workshop) {
         Err(Failure::Untraced(hashes)) => {
             retraced.extend(hashes.into_iter().map(|hash| (hash, None)));
-            let again = derive::frames(7, expected, answer, &retraced, workshop);
+            let again = derive::frames(7, &expected, answer, &retraced, workshop);
             assert!(!matches!(again, Err(Failure::Untraced(_))), "what has no trace is not asked for twice");
             again
         }

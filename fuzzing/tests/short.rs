@@ -23,12 +23,10 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 fn run(target: &Target, seed: u64, number: u64, input: &[u8]) -> bool {
-    match catch_unwind(AssertUnwindSafe(|| (target.run)(input))) {
-        Ok(taken) => taken,
-        Err(_) => {
-            panic!("{} fails on input {number} of FUZZ_SEED={seed}: {}", target.name, hex::encode(input))
-        }
-    }
+    let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    outcome.unwrap_or_else(|_| {
+        panic!("{} fails on input {number} of FUZZ_SEED={seed}: {}", target.name, hex::encode(input))
+    })
 }
 
 /// Of every hundred inputs so many at least are more than refused, or the run says nothing.

@@ -66,7 +66,7 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
     let codec = Arc::new(Codec::load(&*store.snapshot()?)?);
     let descriptors = descriptors(&recording)?;
     let registry = Arc::new(txjson::Registry::from_descriptors(&descriptors)?);
-    let rules = Rules { vm, prefix, registry, descriptors: [0; 32] };
+    let rules = Rules { vm, prefix, registry, descriptors: [0; 32], verified: false };
     let workshops = Workshops::new(Arc::clone(&codec), rules.clone());
     let plain = |payload: &Payload| -> Result<Vec<u8>> {
         let mut record = Vec::new();
@@ -79,6 +79,7 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
             block: &height.block,
             results: &height.block_results,
             receipts: height.eth_receipts.as_deref().filter(|_| vm == Vm::Evm),
+            believed: true,
         };
         let block =
             workshops.with(|workshop| derive::block(&answers, &Rendered::new(), &rules, workshop))??;
@@ -88,11 +89,10 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
         for tx in &block.evm_txs {
             samples.evm_txs.push(plain(&tx.payload)?);
         }
-        let (Some(Trace::Result(trace)), n @ 1..) = (&height.eth_trace, block.evm_txs.len()) else {
-            continue;
-        };
+        let hashes: Vec<_> = block.evm_txs.iter().map(|tx| tx.hash).collect();
+        let (Some(Trace::Result(trace)), false) = (&height.eth_trace, hashes.is_empty()) else { continue };
         let frames = workshops
-            .with(|workshop| derive::frames(height.height, n as u64, trace, &Retraced::new(), workshop))??;
+            .with(|workshop| derive::frames(height.height, &hashes, trace, &Retraced::new(), workshop))??;
         for chunk in frames.txs.iter().flat_map(|tx| &tx.chunks) {
             samples.calls.push(plain(&chunk.payload)?);
         }

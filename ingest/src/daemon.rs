@@ -20,13 +20,13 @@ use schema::rewind;
 use store::Store;
 use tokio::sync::watch;
 
+use crate::Error;
 use crate::config::Config;
 use crate::derive::Workshops;
 use crate::fork::{Forks, Verdict};
 use crate::lanes::Cores;
 use crate::marks::{Marks, Published};
 use crate::rich::handover::Handover;
-use crate::Error;
 
 /// What the node or the disk cannot do now is tried again after this long.
 const TRY_AGAIN: Duration = Duration::from_secs(15);
@@ -103,7 +103,7 @@ impl Ingest {
     async fn run_lanes(&self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         let halt = watch::Sender::new(false);
         let blocks = async {
-            let outcome = self.run_blocks(&halt).await;
+            let outcome = Box::pin(self.run_blocks(&halt)).await;
             halt.send_replace(true);
             outcome
         };
@@ -115,7 +115,7 @@ impl Ingest {
         let all = async {
             // Boxed, or whoever polls this moves 16 KiB about.
             let (blocks, heads, (), ()) = tokio::join!(
-                Box::pin(blocks),
+                blocks,
                 Box::pin(heads),
                 Box::pin(self.run_calls(halt.subscribe())),
                 Box::pin(self.run_rich_list(halt.subscribe())),
@@ -180,26 +180,40 @@ impl Ingest {
         match error {
             Error::Fork { height, told_by: Some(ref origin), .. } => {
                 tracing::warn!(%error, "another history");
-                self.go_along(height.saturating_sub(1), origin).await
+                if self.go_along(height.saturating_sub(1), origin).await? {
+                    Ok(())
+                } else {
+                    self.give_up(error).await
+                }
             }
             Error::Elsewhere { height, ref origin } => {
                 tracing::warn!(%error, "another history");
-                self.go_along(height, origin).await
+                if !self.go_along(height, origin).await? {
+                    self.node.distrust(origin, "it names another hash of its tip than its block has");
+                }
+                Ok(())
             }
-            Error::Untrue { height, .. } => self.go_back_to(height.saturating_sub(1), &error.to_string()).await,
+            Error::Untrue { height, .. } => {
+                self.go_back_to(height.saturating_sub(1), &error.to_string()).await
+            }
             error if error.is_full() => {
                 tracing::error!(%error, "nothing is written until there is room");
                 self.room().await;
                 tracing::info!("there is room again");
                 Ok(())
             }
-            error if self.config.keep_trying && error.is_the_nodes() => {
-                tracing::error!(error = %causes(&error), retry_in = ?TRY_AGAIN, "the index cannot go on");
-                tokio::time::sleep(TRY_AGAIN).await;
-                Ok(())
-            }
-            error => Err(error),
+            error => self.give_up(error).await,
         }
+    }
+
+    /// Waits, if it is a node that cannot go on and that may be mended while we run; else it is over.
+    async fn give_up(&self, error: Error) -> Result<(), Error> {
+        if !(self.config.keep_trying && error.is_the_nodes()) {
+            return Err(error);
+        }
+        tracing::error!(error = %causes(&error), retry_in = ?TRY_AGAIN, "the index cannot go on");
+        tokio::time::sleep(TRY_AGAIN).await;
+        Ok(())
     }
 
     /// Waits until there is room on the disk.
@@ -209,8 +223,8 @@ impl Ingest {
         }
     }
 
-    /// Finds out whose block `height` is the chain's, and follows.
-    async fn go_along(&self, height: u64, origin: &node::Origin) -> Result<(), Error> {
+    /// Finds out whose block `height` is the chain's, and follows; false if nobody can be followed.
+    async fn go_along(&self, height: u64, origin: &node::Origin) -> Result<bool, Error> {
         let last = self.published.blocks.borrow().height;
         let forks = Forks {
             node: Arc::clone(&self.node),
@@ -219,8 +233,11 @@ impl Ingest {
             max_rewind: self.config.max_rewind,
         };
         match forks.judge(height, last, origin).await? {
-            Verdict::GoOn => Ok(()),
-            Verdict::GoBackTo(to) => self.go_back_to(to, "the chain has another history above it").await,
+            Verdict::GoOn => Ok(true),
+            Verdict::Contradiction => Ok(false),
+            Verdict::GoBackTo(to) => {
+                self.go_back_to(to, "the chain has another history above it").await.map(|()| true)
+            }
         }
     }
 
@@ -231,9 +248,8 @@ impl Ingest {
         metrics::counter!("cairn_rewinds_total").increment(1);
         let store = Arc::clone(&self.store);
         let work = tokio::task::spawn_blocking(move || rewind::rewind(&*store, to));
-        let rewound = work
-            .await
-            .map_err(|error| Error::Crashed { lane: "rewind", reason: error.to_string() })?;
+        let rewound =
+            work.await.map_err(|error| Error::Crashed { lane: "rewind", reason: error.to_string() })?;
         let rewound = rewound?;
         self.handover.clear();
         self.published.read(&*self.store.snapshot()?)?;

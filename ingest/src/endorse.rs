@@ -47,12 +47,17 @@ impl Endorsements {
             Some((trusted, _)) if height < trusted => return Ok(None),
             Some((trusted, known)) if height == trusted && known != *hash => {
                 let hash = chain::hash::to_hex(hash);
-                return Ok(Some(format!("block {height} is {hash}, which is not the one that `trusted` names")));
+                return Ok(Some(format!(
+                    "block {height} is {hash}, which is not the one that `trusted` names"
+                )));
             }
             _ => {}
         }
         if next.full_header.validators_hash != before.full_header.next_validators_hash {
-            return Ok(Some(format!("block {} names other validators than block {height} announced", height + 1)));
+            return Ok(Some(format!(
+                "block {} names other validators than block {height} announced",
+                height + 1
+            )));
         }
         self.follow_set(before).await?;
         let Some(set) = &self.set else { return Ok(Some("the validators are not known".to_owned())) };
@@ -85,10 +90,7 @@ impl Endorsements {
 }
 
 /// The validators of `block`, out of the pages of `/validators`.
-fn set_of<'a>(
-    block: &BlockAnswer<'_>,
-    pages: impl Iterator<Item = &'a [u8]>,
-) -> Result<Validators, String> {
+fn set_of<'a>(block: &BlockAnswer<'_>, pages: impl Iterator<Item = &'a [u8]>) -> Result<Validators, String> {
     let mut list = Vec::new();
     for page in pages {
         list.extend(light::parse_validators(page).map_err(|error| error.to_string())?.validators);
@@ -108,6 +110,7 @@ fn signed(
 ) -> Result<(), String> {
     proof::check_last_commit(next).map_err(|error| error.to_string())?;
     let commit = next.last_commit().map_err(|error| error.to_string())?;
-    light::check_commit(chain_id, before.header.height, hash, &commit, set).map_err(|error| error.to_string())?;
+    light::check_commit(chain_id, before.header.height, hash, &commit, set)
+        .map_err(|error| error.to_string())?;
     Ok(())
 }

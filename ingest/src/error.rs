@@ -210,7 +210,11 @@ impl Error {
     pub(crate) fn is_the_nodes(&self) -> bool {
         matches!(
             self,
-            Self::Node { .. } | Self::Gap { .. } | Self::ReceiptsPruned { .. } | Self::WrongChain { .. }
+            Self::Node { .. }
+                | Self::Gap { .. }
+                | Self::ReceiptsPruned { .. }
+                | Self::WrongChain { .. }
+                | Self::Fork { .. }
         )
     }
 

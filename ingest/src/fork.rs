@@ -26,6 +26,8 @@ pub(crate) enum Verdict {
     GoOn,
     /// The chain has another history above this height.
     GoBackTo(u64),
+    /// The node names a parent that it does not have: nothing can be followed.
+    Contradiction,
 }
 
 /// Looks into forks.
@@ -43,9 +45,13 @@ impl Forks {
         if let Some(other) = self.another(height, origin).await
             && self.is_ours(height, &other)?
         {
-            let reason = format!("its block {height} is not the one that is indexed and that another endpoint has");
+            let reason =
+                format!("its block {height} is not the one that is indexed and that another endpoint has");
             self.node.distrust(origin, &reason);
             return Ok(Verdict::GoOn);
+        }
+        if self.agrees(height).await? {
+            return Ok(Verdict::Contradiction);
         }
         self.common(height, last).await.map(Verdict::GoBackTo)
     }
@@ -63,7 +69,11 @@ impl Forks {
                 None
             }
             Err(_elapsed) => {
-                tracing::warn!(height, ?HEARING, "no other endpoint has said in time which history is the chain's");
+                tracing::warn!(
+                    height,
+                    ?HEARING,
+                    "no other endpoint has said in time which history is the chain's"
+                );
                 None
             }
         }

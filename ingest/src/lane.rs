@@ -81,7 +81,8 @@ pub(crate) struct Lane<S: Source, R: Release<S::Item>, K: Sink<S::Item>> {
 impl<S: Source, R: Release<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
     /// Runs until it is told to stop (`Ok`) or cannot go on. Nothing of it is left then: the store may be closed.
     pub(crate) async fn run(self) -> Result<(), Error> {
-        let Self { name, source, release, sink, store, next, target, mark, look_ahead, late, mut stop } = self;
+        let Self { name, source, release, sink, store, next, target, mark, look_ahead, late, mut stop } =
+            self;
         let (fetched, ready) = mpsc::channel(look_ahead.max(1));
         let (alive, mut all_ended) = mpsc::channel(1);
         let at_head = target.clone();
@@ -161,11 +162,8 @@ async fn hand_on<I, L, R: Release<I>>(
     let mut heights = std::pin::pin!(heights);
     let mut height = next;
     loop {
-        let arrived = if release.holds() {
-            timeout(HOLD, heights.next()).await
-        } else {
-            Ok(heights.next().await)
-        };
+        let arrived =
+            if release.holds() { timeout(HOLD, heights.next()).await } else { Ok(heights.next().await) };
         let released = match arrived {
             Ok(None) => return Ok(()),
             Ok(Some(item)) => {

@@ -43,10 +43,7 @@ pub(crate) struct Cores {
 impl Cores {
     pub(crate) fn of_this_machine() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        Self {
-            blocks: Arc::new(Semaphore::new(cores)),
-            calls: Arc::new(Semaphore::new(cores.div_ceil(2))),
-        }
+        Self { blocks: Arc::new(Semaphore::new(cores)), calls: Arc::new(Semaphore::new(cores.div_ceil(2))) }
     }
 }
 
@@ -161,9 +158,8 @@ impl Ingest {
     /// Waits until a lane that the others can do without is worth another try, or is to stop.
     async fn after_failure(&self, lane: &str, error: &Error, halt: &mut watch::Receiver<bool>) {
         tracing::error!(lane, error = %causes(error), "the lane has stopped and is tried again");
-        let waiting = async {
-            if error.is_full() { self.room().await } else { tokio::time::sleep(RETRY_LANE).await }
-        };
+        let waiting =
+            async { if error.is_full() { self.room().await } else { tokio::time::sleep(RETRY_LANE).await } };
         tokio::select! {
             () = waiting => {}
             _ = halt.wait_for(|halt| *halt) => {}

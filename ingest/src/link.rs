@@ -67,16 +67,23 @@ impl Tail {
             return Ok(None);
         }
         let unconfirmed = meta::read::<Unconfirmed>(snapshot)?.filter(|row| row.height == at.height);
-        let hash = at.hash.as_slice().try_into().map_err(|_| Error::Schema(schema::Error::Record {
-            table: "meta",
-            key: BlockLane::NAME.to_owned(),
-            reason: "its hash is not of 32 bytes".to_owned(),
-        }))?;
+        let hash = at.hash.as_slice().try_into().map_err(|_| {
+            Error::Schema(schema::Error::Record {
+                table: "meta",
+                key: BlockLane::NAME.to_owned(),
+                reason: "its hash is not of 32 bytes".to_owned(),
+            })
+        })?;
         Ok(Some(Self { height: at.height, hash, claims: unconfirmed.and_then(claims_of), answer: None }))
     }
 
     fn of(block: &Block) -> Self {
-        Self { height: block.height, hash: block.hash, claims: block.claims.clone(), answer: block.answer.clone() }
+        Self {
+            height: block.height,
+            hash: block.hash,
+            claims: block.claims.clone(),
+            answer: block.answer.clone(),
+        }
     }
 
     /// Whether `next` can follow.
@@ -133,7 +140,9 @@ impl Links {
         let mut patience = Patience::new(next.height);
         loop {
             let Err(misfit) = Tail::of(&held).check(&View::of(&next)) else {
-                let Some(objection) = self.objection(&Tail::of(&held), &next).await? else { return Ok((held, next)) };
+                let Some(objection) = self.objection(&Tail::of(&held), &next).await? else {
+                    return Ok((held, next));
+                };
                 // Either may be of a history that nobody signed.
                 self.source.distrust_block(&next, &objection);
                 self.source.distrust_block(&held, &objection);
@@ -205,7 +214,9 @@ impl Links {
 
     /// What the validators' signatures say against `next` behind `before`, where they are to be verified.
     async fn objection(&mut self, before: &Tail, next: &Block) -> Result<Option<String>, Error> {
-        let (Some(endorsements), Some(answer)) = (&mut self.endorsements, &next.answer) else { return Ok(None) };
+        let (Some(endorsements), Some(answer)) = (&mut self.endorsements, &next.answer) else {
+            return Ok(None);
+        };
         let before_answer = match &before.answer {
             Some(answer) => answer.clone(),
             // The last block of an earlier run: what the header says is known by its hash.

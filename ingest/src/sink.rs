@@ -7,9 +7,9 @@ use schema::undo;
 use store::{Snapshot, Txn};
 
 use crate::Error;
+use crate::Mark;
 use crate::derive::{Block, BlockFrames};
 use crate::index::{self, BlockIndex, CallIndex, Ground};
-use crate::Mark;
 use crate::lane::Sink;
 use crate::nft::Late;
 

@@ -155,11 +155,11 @@ async fn what_has_no_record_that_fits_is_taken_back_without() {
     let end = undisturbed(&recording, recording.last()).await;
     let damages: [(&str, Damage); 6] = [
         ("the last is missing", |batch, all| {
-            batch.delete(UndoRecords::SPEC, all[all.len() - 1].0.to_bytes())
+            batch.delete(UndoRecords::SPEC, all[all.len() - 1].0.to_bytes());
         }),
         ("one is missing", |batch, all| batch.delete(UndoRecords::SPEC, all[all.len() - 9].0.to_bytes())),
         ("the first is missing", |batch, _| {
-            batch.delete(UndoRecords::SPEC, (1_u8, 41_u64, 0_u32).to_bytes())
+            batch.delete(UndoRecords::SPEC, (1_u8, 41_u64, 0_u32).to_bytes());
         }),
         ("one is another's", |batch, all| {
             batch.put(UndoRecords::SPEC, all[all.len() - 5].0.to_bytes(), all[all.len() - 6].1.clone());

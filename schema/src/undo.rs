@@ -166,11 +166,11 @@ impl Record {
 
     /// What the rows were; `None` if the record is damaged.
     pub fn before(&self) -> Option<Before> {
-        let size = usize::try_from(Some(self.size).filter(|size| *size <= MAX_RECORD)?).map_or(None, Some)?;
+        let size = usize::try_from(Some(self.size).filter(|size| *size <= MAX_RECORD)?).ok()?;
         if size == 0 {
             return Before::decode(&self.before, TABLES);
         }
-        let plain = zstd::bulk::decompress(&self.before, size).map_or(None, Some)?;
+        let plain = zstd::bulk::decompress(&self.before, size).ok()?;
         Before::decode(&plain, TABLES)
     }
 }

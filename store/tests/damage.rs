@@ -40,13 +40,15 @@ fn whole(path: &Path) -> Vec<String> {
     let store = open(path).unwrap();
     let mut batch = Batch::new();
     for (key, value) in (0..ROWS).map(row) {
-        TABLES.iter().for_each(|table| batch.put(table, key.clone(), value.clone()));
+        for table in TABLES {
+            batch.put(table, key.clone(), value.clone());
+        }
     }
     store.commit(batch, Durability::Synced).unwrap();
     store.compact().unwrap();
     drop(store);
     let names = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.ends_with(".sst")).collect()
+    names.filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "sst")).collect()
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -162,7 +164,9 @@ fn check_salvaged(path: &Path, damage: &[Damage], what: &str) {
         assert!(damage.iter().all(|lost| !lost.to_string().is_empty()));
     }
     let mut batch = Batch::new();
-    TABLES.iter().for_each(|table| batch.put(table, b"more".to_vec(), b"row".to_vec()));
+    for table in TABLES {
+        batch.put(table, b"more".to_vec(), b"row".to_vec());
+    }
     store.commit(batch, Durability::Synced).unwrap();
     store.compact().unwrap();
     drop(store);
@@ -189,7 +193,9 @@ fn a_salvage_that_was_cut_short_is_finished_at_the_next_opening() {
 fn go_on(store: &RocksStore, round: u32) -> Result<(), Error> {
     let mut batch = Batch::new();
     let (key, value) = row(ROWS / 40 * (round % 40) + 1);
-    TABLES.iter().for_each(|table| batch.put(table, key.clone(), value.clone()));
+    for table in TABLES {
+        batch.put(table, key.clone(), value.clone());
+    }
     store.commit(batch, Durability::Buffered)?;
     store.flush()
 }

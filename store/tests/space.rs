@@ -29,7 +29,7 @@ const DISK_BYTES: u64 = 256 << 20;
 const LEFT_BYTES: u64 = 24 << 20;
 
 /// RocksDB looks for room every five seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn open(path: &Path, reserve_bytes: u64) -> Result<RocksStore, Error> {
     RocksStore::open(path, TABLES, RocksOptions { reserve_bytes, ..RocksOptions::default() })
@@ -163,7 +163,9 @@ fn child_that_fills_the_disk_and_goes_on() {
     fill(&filler);
     committed.extend(commit_until_full(&store, &mut next));
     let mut file = fs::File::create(Path::new(&notes).join("committed")).unwrap();
-    committed.iter().for_each(|n| writeln!(file, "{n}").unwrap());
+    for n in &committed {
+        writeln!(file, "{n}").unwrap();
+    }
     file.sync_all().unwrap();
     std::process::abort();
 }

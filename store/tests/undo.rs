@@ -148,6 +148,9 @@ fn there_and_back(store: &dyn Store, txns: &[Vec<Write>]) {
     }
 }
 
+/// A table, a key, and what is there: nothing if there is no row.
+type OtherRow = (&'static TableSpec, Vec<u8>, Option<Vec<u8>>);
+
 proptest! {
     #[test]
     fn what_is_taken_back_was_never_there(txns in vec(vec(write(), 0..30), 1..8)) {
@@ -195,7 +198,7 @@ proptest! {
 fn a_state_that_differs_in_any_row_it_wrote_is_not_its_own() {
     let pay = Write::Pay(1, "a".to_owned());
     let writes = [Write::Put(1, 7), Write::Delete(2), pay, Write::Insert(3, 4, 5)];
-    let others: [(&'static TableSpec, Vec<u8>, Option<Vec<u8>>); 6] = [
+    let others: [OtherRow; 6] = [
         (Balance::SPEC, vec![1], Some(vec![8])),
         (Balance::SPEC, vec![1], None),
         (Balance::SPEC, vec![2], Some(vec![0])),

@@ -88,7 +88,10 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("cosmrs", &["chain", "proto"]),
     ("alloy", &["chain", "messages", "tracker"]),
     // Who may wait.
-    ("tokio", &["node", "web", "ingest", "replay", "tracker", "route", "cli", "testkit", "fuzzing", "benches"]),
+    (
+        "tokio",
+        &["node", "web", "ingest", "replay", "tracker", "route", "cli", "testkit", "fuzzing", "benches"],
+    ),
     ("anyhow", &["cli", "testkit", "benches"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),

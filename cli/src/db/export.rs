@@ -103,7 +103,7 @@ pub(super) fn export(settings: &Settings, what: &What) -> anyhow::Result<()> {
 /// A file of lines that is being written.
 struct Lines {
     name: String,
-    lines: u64,
+    count: u64,
     out: zstd::Encoder<'static, BufWriter<File>>,
 }
 
@@ -112,19 +112,19 @@ impl Lines {
         let name = format!("{name}.ndjson.zst");
         let path = directory.join(&name);
         let file = File::create_new(&path).with_context(|| format!("making {}", path.display()))?;
-        Ok(Self { name, lines: 0, out: zstd::Encoder::new(BufWriter::new(file), LEVEL)? })
+        Ok(Self { name, count: 0, out: zstd::Encoder::new(BufWriter::new(file), LEVEL)? })
     }
 
     fn put(&mut self, line: &str) -> anyhow::Result<()> {
         self.out.write_all(line.as_bytes())?;
         self.out.write_all(b"\n")?;
-        self.lines += 1;
+        self.count += 1;
         Ok(())
     }
 
     /// The file's name and number of lines, once it is whole.
     fn finish(self) -> anyhow::Result<(String, u64)> {
         self.out.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-        Ok((self.name, self.lines))
+        Ok((self.name, self.count))
     }
 }

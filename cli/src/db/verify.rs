@@ -110,7 +110,7 @@ fn salvage(data: &Path) -> anyhow::Result<Vec<Damage>> {
 }
 
 fn lines(found: &[Damage]) -> String {
-    found.iter().map(|damage| format!("{damage}\n")).collect()
+    found.iter().fold(String::new(), |text, damage| format!("{text}{damage}\n"))
 }
 
 /// Makes stores in directories of their own below `dir`.

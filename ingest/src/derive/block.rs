@@ -78,7 +78,8 @@ pub fn block(
         Some(text) => {
             let receipts = receipts(text, answers.height, cosmos.eth_txs)?;
             if rules.verified && !answers.believed {
-                let of = EvmChain { chain_id: &block.header.chain_id, prefix: &rules.prefix, fee_denom: None };
+                let of =
+                    EvmChain { chain_id: &block.header.chain_id, prefix: &rules.prefix, fee_denom: None };
                 let executed = cosmos.executed(&results.txs_results);
                 proof::check_receipts(&of, answers.height, executed, &receipts)
                     .map_err(|error| untrue(Part::Receipts)(&error))?;

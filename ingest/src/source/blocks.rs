@@ -93,7 +93,11 @@ impl BlockSource {
                     contradictions += u32::from(part == Part::Receipts);
                     if contradictions == CONTRADICTIONS {
                         metrics::counter!("cairn_unproven_receipts_total").increment(1);
-                        tracing::error!(height, reason, "receipts are indexed that do not follow from their transactions: nobody gives others");
+                        tracing::error!(
+                            height,
+                            reason,
+                            "receipts are indexed that do not follow from their transactions: nobody gives others"
+                        );
                     }
                     self.distrust(part, &raw, &reason);
                     patience.wait(&reason).await;
@@ -133,7 +137,9 @@ impl BlockSource {
         loop {
             let answer = insist(height, "block", || self.tools.node.comet.block(height)).await?;
             match comet::parse_block(&answer.bytes) {
-                Ok(block) if block.hash == *hash && proof::check_header(&block).is_ok() => return Ok(answer.bytes),
+                Ok(block) if block.hash == *hash && proof::check_header(&block).is_ok() => {
+                    return Ok(answer.bytes);
+                }
                 _ => patience.wait(&"it is not the block that is indexed").await,
             }
         }

@@ -70,7 +70,8 @@ impl CallSource {
         let Some(Message(block)) = store::table::read::<Blocks>(&*snapshot, &height)? else {
             return Err(Error::BlockMissing { height });
         };
-        let (first, end) = (block.first_evm_tx.to_be_bytes(), (block.first_evm_tx + block.evm_txs).to_be_bytes());
+        let (first, end) =
+            (block.first_evm_tx.to_be_bytes(), (block.first_evm_tx + block.evm_txs).to_be_bytes());
         let bounds = Bounds { start: &first, end: Some(&end) };
         let many = usize::try_from(block.evm_txs).map_err(|_| Error::BlockMissing { height })?;
         let rows = snapshot.scan(EvmTxs::SPEC, bounds, Order::Asc, many)?;

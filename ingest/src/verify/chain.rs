@@ -73,7 +73,8 @@ impl Chain {
         copy_descriptors(ground, &*scratch)?;
         let (registry, descriptors) = source::bootstrap(node, &*scratch, ground.blocks.height).await?;
         let prefix = identity.prefix.clone();
-        let rules = Rules { vm, prefix: prefix.clone(), registry: Arc::new(registry), descriptors, verified: true };
+        let rules =
+            Rules { vm, prefix: prefix.clone(), registry: Arc::new(registry), descriptors, verified: true };
         let codec = Arc::new(Codec::load(ground.snapshot)?);
         let workshops = Arc::new(Workshops::new(Arc::clone(&codec), rules));
         let cores = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));

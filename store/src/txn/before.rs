@@ -252,7 +252,7 @@ fn take_tables<T>(
 }
 
 fn take<'a>(length: u64, input: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let (taken, rest) = input.split_at_checked(usize::try_from(length).map_or(None, Some)?)?;
+    let (taken, rest) = input.split_at_checked(usize::try_from(length).ok()?)?;
     *input = rest;
     Some(taken)
 }

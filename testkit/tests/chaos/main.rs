@@ -4,7 +4,11 @@
 //! A run is a function of its seed but for the scheduling of threads. `CHAOS_SEED` is the first seed, `CHAOS_RUNS` the
 //! number of runs, `CHAOS_SECONDS` the time after which no run begins: `CHAOS_SEED=17 CHAOS_RUNS=1 cargo test -p testkit --test chaos` repeats the run that printed 17.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test stops where something is not as it must be, and says where")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops where something is not as it must be, and says where"
+)]
 
 mod dice;
 mod reader;

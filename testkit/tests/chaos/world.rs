@@ -32,13 +32,8 @@ const TROUBLES: [&str; 9] = [
 
 /// What is not true: never of the first endpoint. A header that is changed and hashed anew is not among it: at the head
 /// nothing tells it from a true one before the next block does.
-const LIES: [&str; 5] = [
-    "lie-txs@0.3",
-    "lie-header@0.3",
-    "lie-results@0.3",
-    "lie-receipts@0.3",
-    "other-height@0.3",
-];
+const LIES: [&str; 5] =
+    ["lie-txs@0.3", "lie-header@0.3", "lie-results@0.3", "lie-receipts@0.3", "other-height@0.3"];
 
 pub(crate) struct World {
     dice: Dice,
@@ -114,7 +109,8 @@ impl World {
             tokio::time::sleep(Duration::from_millis(self.dice.roll(0, 60))).await;
         }
         let ended = self.peace().await;
-        let pages = reader.stop().map_err(|wrong| anyhow::anyhow!("the API answered what is not true: {wrong}"));
+        let pages =
+            reader.stop().map_err(|wrong| anyhow::anyhow!("the API answered what is not true: {wrong}"));
         ended?;
         pages
     }
@@ -146,18 +142,28 @@ impl World {
 
     async fn something_happens(&mut self) -> Result<()> {
         let kind = *self.dice.pick(&[
-            "grow", "grow", "kill", "trouble", "trouble", "lie", "stray", "down", "disk full", "reset", "restore",
+            "grow",
+            "grow",
+            "kill",
+            "trouble",
+            "trouble",
+            "lie",
+            "stray",
+            "down",
+            "disk full",
+            "reset",
+            "restore",
         ]);
         let what = match kind {
-            "grow" => self.grow(),
+            "grow" => Some(self.grow()),
             "kill" => self.kill().await?,
             "trouble" => self.trouble()?,
             "lie" => self.lie()?,
             "stray" => self.stray().await?,
-            "down" => self.down(),
-            "disk full" => self.disk_full(),
-            "reset" => self.reset()?,
-            _ => self.restore().await?,
+            "down" => Some(self.down()),
+            "disk full" => Some(self.disk_full()),
+            "reset" => Some(self.reset()),
+            _ => self.restore()?,
         };
         if let Some(what) = what {
             self.kinds.push(kind);
@@ -167,10 +173,10 @@ impl World {
     }
 
     /// The chain has more blocks.
-    fn grow(&mut self) -> Option<String> {
+    fn grow(&mut self) -> String {
         self.shown = self.dice.roll(self.shown, self.chain.last());
         self.show_all(self.shown);
-        Some(format!("grows to {}", self.shown))
+        format!("grows to {}", self.shown)
     }
 
     fn show_all(&self, height: u64) {
@@ -227,30 +233,34 @@ impl World {
     }
 
     /// An endpoint is gone, or is there again. The first stays, or a liar would be alone.
-    fn down(&mut self) -> Option<String> {
+    fn down(&mut self) -> String {
         let first = u64::from(self.nodes.len() > 1);
         let at = self.endpoint(first);
         let goes = self.dice.roll(0, 1) == 0;
-        if goes { self.nodes[at].down() } else { self.nodes[at].up() }
-        Some(format!("{at}: {}", if goes { "down" } else { "up" }))
+        if goes {
+            self.nodes[at].down();
+        } else {
+            self.nodes[at].up();
+        }
+        format!("{at}: {}", if goes { "down" } else { "up" })
     }
 
-    fn disk_full(&mut self) -> Option<String> {
+    fn disk_full(&mut self) -> String {
         let full = self.dice.roll(0, 1) == 0;
         self.disk.set_full(full);
         self.disk_is_full = full;
-        Some(format!("disk {}", if full { "full" } else { "has room" }))
+        format!("disk {}", if full { "full" } else { "has room" })
     }
 
     /// Every node lost its last blocks, and runs them again later.
-    fn reset(&mut self) -> Result<Option<String>> {
+    fn reset(&mut self) -> String {
         let to = self.dice.roll(self.chain.first(), self.shown);
         self.show_all(to);
-        Ok(Some(format!("reset to {to}")))
+        format!("reset to {to}")
     }
 
     /// The chain is restored from an older state, and has another history from there on.
-    async fn restore(&mut self) -> Result<Option<String>> {
+    fn restore(&mut self) -> Result<Option<String>> {
         // What was never seen is no history that anybody could have read: the index is where the chain is, or behind.
         let from = self.dice.roll(self.chain.first(), self.shown);
         let chain = Arc::new(self.chain.forked(from, self.dice.roll(1, 1 << 40))?);
@@ -286,7 +296,8 @@ impl World {
         live.reach(&self.chain, self.chain.last()).await?;
         live.stop().await?;
         let undisturbed: Arc<MemStore> = Arc::default();
-        let played = ReplayNode::start(Arc::clone(&self.chain), Addresses::default(), Options::default()).await?;
+        let played =
+            ReplayNode::start(Arc::clone(&self.chain), Addresses::default(), Options::default()).await?;
         let (node, config) = (indexed::clients(&played)?, indexed::config(&self.chain)?);
         indexed::index_from(node, config, Arc::<MemStore>::clone(&undisturbed), self.chain.last()).await?;
         let (ours, theirs) = (indexed::digest(&*self.store())?, indexed::digest(&*undisturbed)?);

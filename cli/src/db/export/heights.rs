@@ -62,7 +62,10 @@ impl Heights<'_> {
         }
         line.push_str(",\"internal_txs\":[");
         if let Some(Message(calls)) = store::table::read::<CallsByHeight>(self.snapshot, &height)? {
-            self.rows::<Calls>(calls.first, calls.count, |chunk| separated(line, frames(chunk)?))?;
+            self.rows::<Calls>(calls.first, calls.count, |chunk| {
+                separated(line, frames(chunk)?);
+                Ok(())
+            })?;
         }
         line.push_str("]}");
         Ok(())
@@ -74,7 +77,10 @@ impl Heights<'_> {
         count: u64,
         line: &mut String,
     ) -> anyhow::Result<()> {
-        self.rows::<T>(first, count, |record| separated(line, [raw(record)?]))
+        self.rows::<T>(first, count, |record| {
+            separated(line, [raw(record)?]);
+            Ok(())
+        })
     }
 
     /// Shows the records of the rows from `first` on and before `first + count`.
@@ -97,12 +103,11 @@ impl Heights<'_> {
 }
 
 /// Appends elements of an array that may have some already.
-fn separated<'a>(line: &mut String, elements: impl IntoIterator<Item = &'a str>) -> anyhow::Result<()> {
+fn separated<'a>(line: &mut String, elements: impl IntoIterator<Item = &'a str>) {
     for element in elements {
         if !line.ends_with('[') {
             line.push(',');
         }
         line.push_str(element);
     }
-    Ok(())
 }

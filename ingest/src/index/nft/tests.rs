@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use chain::nft::{NftEvent, TokenRef};
+use chain::proof::Commitments;
 use chain::record::Proposer;
 use chain::{Account, Timestamp, Vm};
 use proptest::prelude::*;
@@ -133,6 +134,10 @@ impl Subject {
             height,
             hash: [0; 32],
             parent: None,
+            claims: None,
+            about_previous: Commitments { height, last_results_hash: None, app_hash: Vec::new() },
+            answer: None,
+            told_by: None,
             chain_id: String::new(),
             time: Timestamp::from_unix_nanos(i64::try_from(height).unwrap()),
             gas_used: 0,
