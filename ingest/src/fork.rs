@@ -40,8 +40,12 @@ pub(crate) struct Forks {
 }
 
 impl Forks {
-    /// `origin` shows another block at `height`, which is indexed, than `ours`; another endpoint is asked.
+    /// `origin` shows another block at `height` than the one that is indexed; another endpoint is asked.
     pub(crate) async fn judge(&self, height: u64, last: u64, origin: &Origin) -> Result<Verdict, Error> {
+        if hash_at(&*self.store.snapshot()?, height)?.is_none() {
+            // It contradicts itself about what nobody has indexed: there is nothing to take back.
+            return Ok(Verdict::Contradiction);
+        }
         if let Some(other) = self.another(height, origin).await
             && self.is_ours(height, &other)?
         {

@@ -23,6 +23,9 @@ use crate::endorse::Endorsements;
 use crate::release::Release;
 use crate::source::{BlockSource, Patience};
 
+/// How often two blocks that do not follow each other are both asked for again, where nobody says which is wrong.
+const ATTEMPTS: u32 = 10;
+
 /// The block lane's release.
 pub(crate) struct Links {
     source: Arc<BlockSource>,
@@ -138,6 +141,7 @@ impl Links {
     /// Makes `held` and `next` fit, by asking again whichever is wrong.
     async fn settle(&mut self, mut held: Block, mut next: Block) -> Result<(Block, Block), Error> {
         let mut patience = Patience::new(next.height);
+        let mut attempts = 0;
         loop {
             let Err(misfit) = Tail::of(&held).check(&View::of(&next)) else {
                 let Some(objection) = self.objection(&Tail::of(&held), &next).await? else {
@@ -164,7 +168,11 @@ impl Links {
                     }
                     held = self.follow(self.source.whole(held.height).await?).await?;
                 }
+                Wrong::Unknown if attempts >= ATTEMPTS && matches!(misfit, Misfit::Parent(_)) => {
+                    return Err(Error::fork(&Tail::of(&held), &next));
+                }
                 Wrong::Unknown => {
+                    attempts += 1;
                     patience.wait(&reason).await;
                     held = self.follow(self.source.whole(held.height).await?).await?;
                     next = self.source.whole(next.height).await?;

@@ -84,7 +84,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("hyper-rustls", &["node"]),
     ("rustls", &["node"]),
     ("tonic", &["proto", "node"]),
-    ("tokio-tungstenite", &["node"]),
+    ("tokio-tungstenite", &["node", "replay"]),
     ("cosmrs", &["chain", "proto"]),
     ("alloy", &["chain", "messages", "tracker"]),
     // Who may wait.
