@@ -197,7 +197,7 @@ impl Error {
 
     /// `next` does not follow `tail`, which is committed.
     pub(crate) fn fork(tail: &Tail, next: &Block) -> Self {
-        let hex = |hash: &[u8; 32]| chain::hash::to_hex(hash);
+        let hex = |hash: &[u8; 32]| hex::encode_upper(hash);
         Self::Fork {
             height: next.height,
             parent: next.parent.as_ref().map_or_else(|| "none".to_owned(), hex),

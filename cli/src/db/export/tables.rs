@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use schema::payload::{Codec, Frames, Payload};
+use schema::undo::{RecordKey, UndoRecords};
 use schema::{block, descriptors, evm_tx, internal_tx, msg_set, nft, payload, rich, tx};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -52,6 +53,11 @@ impl Export<'_> {
                 Ok((key, value))
             })?;
         }
+        self.lines(UndoRecords::SPEC, |key, value| {
+            let key = RecordKey::from_bytes(key).context("a key that does not decode")?;
+            let (lane, height, part) = key;
+            Ok((vec![lane.into(), height.into(), part.into()], quoted(&hex::encode(value))))
+        })?;
         self.table::<schema::meta::Meta>()?;
         self.table::<payload::Dictionary>()?;
         self.table::<descriptors::Descriptors>()
