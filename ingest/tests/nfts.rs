@@ -142,7 +142,7 @@ fn returned(text: &[u8]) -> Value {
     bytes.extend(U256::from(text.len()).to_be_bytes::<32>());
     bytes.extend(text);
     bytes.resize(bytes.len().next_multiple_of(32), 0);
-    format!("0x{}", bytes.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))).into()
+    format!("0x{}", hex::encode(bytes)).into()
 }
 
 #[tokio::test(flavor = "multi_thread")]
