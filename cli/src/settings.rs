@@ -153,6 +153,7 @@ impl Settings {
             internal_txs: self.internal_txs,
             rich_list: self.rich_list,
             reconcile_every: self.reconcile,
+            believe_after: ingest::config::BELIEVE_AFTER,
             look_ahead: self.look_ahead,
             poll: self.poll,
             verify: self.verify.clone(),

@@ -12,6 +12,9 @@ pub const LOOK_AHEAD: usize = 32;
 /// of undoing are there.
 pub const MAX_REWIND: u64 = 10_000;
 
+/// For how long receipts are doubted, by default: as long as it may take to mend a node that has strayed.
+pub const BELIEVE_AFTER: Duration = Duration::from_mins(10);
+
 /// Settings of the ingest.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -35,6 +38,9 @@ pub struct Config {
     pub poll: Duration,
     /// What of the node's answers is checked before it is committed.
     pub verify: Verify,
+    /// For how long receipts are asked for again that do not follow from their transactions, before they are taken as they
+    /// are; if several heights in a row have none that do, those of later heights are taken at once.
+    pub believe_after: Duration,
     /// How many blocks are taken back, at most, where the chain turns out to have another history; beyond, the ingest
     /// stops with the reason.
     pub max_rewind: u64,

@@ -140,7 +140,10 @@ impl Ingest {
         loop {
             let endpoints = Arc::clone(&heads.borrow_and_update());
             let trusted = || endpoints.iter().filter(|endpoint| is_trusted(endpoint));
-            if let Some(height) = trusted().filter_map(|endpoint| endpoint.height).max() {
+            let tip = trusted().filter_map(|endpoint| endpoint.height).max();
+            // As with questions, one that is not trusted counts where there is no other.
+            let any = || endpoints.iter().filter(|endpoint| endpoint.standing != Standing::WrongChain);
+            if let Some(height) = tip.or_else(|| any().filter_map(|endpoint| endpoint.height).max()) {
                 self.published.chain.send_if_modified(|mark| {
                     let moved = mark.height != height;
                     mark.height = height;
@@ -197,9 +200,7 @@ impl Ingest {
                 self.go_back_to(height.saturating_sub(1), &error.to_string()).await
             }
             error if error.is_full() => {
-                tracing::error!(%error, "nothing is written until there is room");
-                self.room().await;
-                tracing::info!("there is room again");
+                wait_for_room(&*self.store, &error).await;
                 Ok(())
             }
             error => self.give_up(error).await,
@@ -214,13 +215,6 @@ impl Ingest {
         tracing::error!(error = %causes(&error), retry_in = ?TRY_AGAIN, "the index cannot go on");
         tokio::time::sleep(TRY_AGAIN).await;
         Ok(())
-    }
-
-    /// Waits until there is room on the disk.
-    pub(crate) async fn room(&self) {
-        while let Err(store::Error::NoSpace { .. }) = self.store.room() {
-            tokio::time::sleep(LOOK_FOR_ROOM).await;
-        }
     }
 
     /// Finds out whose block `height` is the chain's, and follows; false if nobody can be followed.
@@ -246,11 +240,7 @@ impl Ingest {
         let from = self.published.blocks.borrow().height;
         tracing::warn!(from, to, reason, "going back");
         metrics::counter!("cairn_rewinds_total").increment(1);
-        let store = Arc::clone(&self.store);
-        let work = tokio::task::spawn_blocking(move || rewind::rewind(&*store, to));
-        let rewound =
-            work.await.map_err(|error| Error::Crashed { lane: "rewind", reason: error.to_string() })?;
-        let rewound = rewound?;
+        let rewound = change(&self.store, "rewind", move |store| Ok(rewind::rewind(store, to)?)).await?;
         self.handover.clear();
         self.published.read(&*self.store.snapshot()?)?;
         tracing::warn!(from, to, by = ?rewound.by, "went back");
@@ -258,7 +248,32 @@ impl Ingest {
     }
 }
 
-/// Whether what it shows of the chain is to be followed.
+/// Makes a change that can be begun again wherever it was interrupted; on a full disk, as soon as there is room.
+pub(crate) async fn change<T: Send + 'static>(
+    store: &Arc<dyn Store>,
+    name: &'static str,
+    make: impl Fn(&dyn Store) -> Result<T, Error> + Clone + Send + 'static,
+) -> Result<T, Error> {
+    loop {
+        let (shared, make) = (Arc::clone(store), make.clone());
+        let made = tokio::task::spawn_blocking(move || make(&*shared)).await;
+        match made.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })? {
+            Err(error) if error.is_full() => wait_for_room(&**store, &error).await,
+            made => return made,
+        }
+    }
+}
+
+/// Waits until there is room on the disk that `error` says is full.
+pub(crate) async fn wait_for_room(store: &dyn Store, error: &Error) {
+    tracing::error!(%error, "nothing is written until there is room");
+    while let Err(store::Error::NoSpace { .. }) = store.room() {
+        tokio::time::sleep(LOOK_FOR_ROOM).await;
+    }
+    tracing::info!("there is room again");
+}
+
+/// Whether what it shows of the chain is to be believed.
 fn is_trusted(endpoint: &EndpointState) -> bool {
     !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain)
 }

@@ -18,7 +18,7 @@ use schema::payload::Payload;
 
 use crate::nft::{Answers, NftAt};
 
-pub use self::block::{BlockAnswers, Rendered, Unrendered, block};
+pub use self::block::{BlockAnswers, Rendered, Unrendered, block, confirms};
 pub use self::frames::{Retraced, frames};
 pub use self::workshop::{Rules, Workshop, Workshops};
 

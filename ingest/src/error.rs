@@ -220,7 +220,9 @@ impl Error {
 
     /// Whether the disk has no room for more.
     pub(crate) fn is_full(&self) -> bool {
-        matches!(self, Self::Schema(schema::Error::Store(store::Error::NoSpace { .. })))
+        use schema::rollback::Impossible::Database;
+        let (Self::Schema(error) | Self::Impossible(Database(error))) = self else { return false };
+        matches!(error, schema::Error::Store(store::Error::NoSpace { .. }))
     }
 }
 

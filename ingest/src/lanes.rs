@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::Error;
 use crate::config::Verify;
-use crate::daemon::{Ingest, causes};
+use crate::daemon::{Ingest, causes, wait_for_room};
 use crate::endorse::Endorsements;
 use crate::index::Ground;
 use crate::lane::Lane;
@@ -24,7 +24,7 @@ use crate::prepare::next_height;
 use crate::release::AtOnce;
 use crate::rich::RichList;
 use crate::sink::{BlockSink, CallSink};
-use crate::source::{BlockSource, CallSource, Proposers, Refresher, Tools};
+use crate::source::{BlockSource, CallSource, Doubt, Proposers, Refresher, Tools};
 
 /// Answers between the one who asks and the lane.
 const ANSWERS_ON_THE_WAY: usize = 16;
@@ -105,6 +105,7 @@ impl Ingest {
             signed: endorsements.is_some(),
             proposers: Proposers::new(self.identity.prefix.clone()),
             refresher: Refresher::new(Arc::clone(&self.store)),
+            doubt: Doubt::new(self.config.believe_after),
             inquiry: Inquiry::new(asker, Arc::clone(&self.store), mid_chain, next),
             handover: self.has_rich_list().then(|| Arc::clone(&self.handover)),
         });
@@ -157,9 +158,14 @@ impl Ingest {
 
     /// Waits until a lane that the others can do without is worth another try, or is to stop.
     async fn after_failure(&self, lane: &str, error: &Error, halt: &mut watch::Receiver<bool>) {
-        tracing::error!(lane, error = %causes(error), "the lane has stopped and is tried again");
-        let waiting =
-            async { if error.is_full() { self.room().await } else { tokio::time::sleep(RETRY_LANE).await } };
+        let waiting = async {
+            if error.is_full() {
+                wait_for_room(&*self.store, error).await;
+            } else {
+                tracing::error!(lane, error = %causes(error), "the lane has stopped and is tried again");
+                tokio::time::sleep(RETRY_LANE).await;
+            }
+        };
         tokio::select! {
             () = waiting => {}
             _ = halt.wait_for(|halt| *halt) => {}

@@ -13,7 +13,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use chain::comet::BlockAnswer;
 use chain::proof::{self, Claims, Commitments};
+use node::Node;
 use schema::meta::{self, BlockLane, Named as _, Unconfirmed};
 use store::Snapshot;
 
@@ -21,7 +23,7 @@ use crate::Error;
 use crate::derive::Block;
 use crate::endorse::Endorsements;
 use crate::release::Release;
-use crate::source::{BlockSource, Patience};
+use crate::source::{self, BlockSource, Patience};
 
 /// How often two blocks that do not follow each other are both asked for again, where nobody says which is wrong.
 const ATTEMPTS: u32 = 10;
@@ -87,6 +89,16 @@ impl Tail {
             claims: block.claims.clone(),
             answer: block.answer.clone(),
         }
+    }
+
+    /// The `/block` answer about it, which is asked for again of an earlier run's last block: its hash says that it is the
+    /// one whose header was checked.
+    async fn answer(&self, node: &Node) -> Result<Bytes, Error> {
+        if let Some(answer) = &self.answer {
+            return Ok(answer.clone());
+        }
+        let is_it = |block: &BlockAnswer<'_>| block.hash == self.hash && proof::check_header(block).is_ok();
+        Ok(source::known(node, self.height, is_it).await?.bytes)
     }
 
     /// Whether `next` can follow.
@@ -225,11 +237,7 @@ impl Links {
         let (Some(endorsements), Some(answer)) = (&mut self.endorsements, &next.answer) else {
             return Ok(None);
         };
-        let before_answer = match &before.answer {
-            Some(answer) => answer.clone(),
-            // The last block of an earlier run: what the header says is known by its hash.
-            None => self.source.known(before.height, &before.hash).await?,
-        };
+        let before_answer = before.answer(&self.source.tools.node).await?;
         endorsements.objection(&before.hash, &before_answer, answer).await
     }
 

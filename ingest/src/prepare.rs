@@ -10,7 +10,7 @@ use schema::rollback;
 use store::Store;
 
 use crate::config::{Config, Verify};
-use crate::daemon::Ingest;
+use crate::daemon::{Ingest, change};
 use crate::derive::{Rules, Workshops};
 use crate::lanes::Cores;
 use crate::marks::{Mark, Published};
@@ -59,7 +59,7 @@ impl Ingest {
         let unfinished = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default();
         refuse_gap(&unfinished, start_height, first)?;
         schema::open::or_create(&*store, &identity)?;
-        rollback::finish_pending(&*store)?;
+        change(&store, "rollback", |store| Ok(rollback::finish_pending(store)?)).await?;
 
         let snapshot = store.snapshot()?;
         let published = Published::default();

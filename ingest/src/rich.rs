@@ -25,6 +25,7 @@ use chain::erc20::Erc20Event;
 use futures_util::StreamExt as _;
 use node::retry::{self, Backoff};
 use node::{Kind, Node};
+use schema::block::hash_at;
 use schema::meta::{self, RichLane};
 use schema::rich::Address;
 use store::{Counts, Durability, Store, Txn};
@@ -37,7 +38,7 @@ use self::ledger::ToAsk;
 use self::reconcile::Reconciler;
 use crate::Error;
 use crate::Mark;
-use crate::source::insist;
+use crate::source::{self, insist};
 
 /// Rows of one commit, in bytes.
 const MAX_BATCH_BYTES: usize = 4 << 20;
@@ -191,9 +192,15 @@ impl Worker {
         all.map(|all| all.into_iter().collect()).transpose()
     }
 
+    /// Of an endpoint that has the block that is indexed: another's results are another history's.
     async fn fetch(&self, height: u64) -> Result<Vec<Erc20Event>, Error> {
-        let comet = &self.list.node.comet;
-        let answer = insist(height, "block results", || comet.block_results(height)).await?.bytes;
+        let node = &self.list.node;
+        let Some(hash) = hash_at(&*self.list.store.snapshot()?, height)? else {
+            return Err(Error::BlockMissing { height });
+        };
+        let told_by = source::known(node, height, |block| block.hash == hash).await?.origin;
+        let answer =
+            insist(height, "block results", || node.comet.block_results_by(height, &told_by)).await?.bytes;
         let results = chain::comet::parse_results(&answer)
             .map_err(|error| Error::BadResults { height, reason: error.to_string() })?;
         Ok(chain::erc20::events(&results))

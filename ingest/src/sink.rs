@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use schema::meta::{self, BlockLane, CallLane, Unconfirmed};
+use schema::meta::{self, BlockLane, CallLane, Meta, Unconfirmed};
 use schema::undo;
 use store::{Snapshot, Txn};
 
@@ -58,9 +58,13 @@ impl Sink<Block> for BlockSink {
             hash: block.hash.to_vec(),
         };
         meta::put(txn, &self.lane);
-        if let Some(claims) = &block.claims {
-            let (results_hash, app_hash) = (claims.results_hash.to_vec(), claims.app_hash.clone());
-            meta::put(txn, &Unconfirmed { height: block.height, results_hash, app_hash });
+        match &block.claims {
+            Some(claims) => {
+                let (results_hash, app_hash) = (claims.results_hash.to_vec(), claims.app_hash.clone());
+                meta::put(txn, &Unconfirmed { height: block.height, results_hash, app_hash });
+            }
+            // One of another history may stand there, and would be held against what follows this block.
+            None => txn.delete::<Meta>(&meta::key::<Unconfirmed>()),
         }
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 mod blocks;
 mod calls;
+mod contradiction;
+mod doubt;
 mod proposers;
 mod registry;
 
@@ -9,13 +11,15 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::Node;
+use chain::comet::{self, BlockAnswer};
 use node::retry::{self, Backoff};
+use node::{Answer, Node};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 pub(crate) use self::blocks::BlockSource;
 pub(crate) use self::calls::CallSource;
+pub(crate) use self::doubt::Doubt;
 pub(crate) use self::proposers::Proposers;
 pub(crate) use self::registry::{Refresher, bootstrap};
 
@@ -58,6 +62,29 @@ pub(crate) async fn insist<T, F: Future<Output = Result<T, node::Error>>>(
     ask: impl FnMut() -> F,
 ) -> Result<T, Error> {
     retry::until(Backoff::default(), what, ask).await.map_err(|source| Error::node(height, what, source))
+}
+
+/// The `/block` answer about a block at `height` that is indexed, so that somebody gave it: whoever has another there is
+/// asked again, since he may be the one that comes back to it.
+pub(crate) async fn known(
+    node: &Node,
+    height: u64,
+    is_it: impl Fn(&BlockAnswer<'_>) -> bool,
+) -> Result<Answer, Error> {
+    let is_it = |answer: &Answer| comet::parse_block(&answer.bytes).is_ok_and(|block| is_it(&block));
+    let mut patience = Patience::new(height);
+    loop {
+        let answer = insist(height, "block", || node.comet.block(height)).await?;
+        if is_it(&answer) {
+            return Ok(answer);
+        }
+        if let Ok(Some(answer)) = node.comet.block_from_other(height, &answer.origin).await
+            && is_it(&answer)
+        {
+            return Ok(answer);
+        }
+        patience.wait(&"it is not the block that is indexed").await;
+    }
 }
 
 /// Waiting for an answer to become right.

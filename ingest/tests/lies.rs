@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ingest::{Config, Error, Verify};
 use node::{Endpoints, Limits, Node};
@@ -42,37 +43,50 @@ async fn undisturbed() -> &'static [TableDigest] {
     static DIGEST: OnceCell<Vec<TableDigest>> = OnceCell::const_new();
     let index = || async {
         let store = Arc::new(MemStore::new());
-        let options = Options { up_to: Some(PART), ..Options::default() };
+        let options = Options { up_to: Some(PART + 1), ..Options::default() };
         indexed::index(evm(), options, Arc::<MemStore>::clone(&store)).await.unwrap();
         indexed::digest(&*store).unwrap()
     };
     DIGEST.get_or_init(index).await
 }
 
-/// Indexes from `nodes` as far as they show it.
-async fn index(node: &Arc<Node>, config: Config) -> Arc<MemStore> {
+/// Indexes from `node` what its servers show, and then one block more, which nobody lies about: at the head of a chain only
+/// the next header tells.
+async fn index(node: &Arc<Node>, servers: &[&ReplayNode], config: Config) -> Arc<MemStore> {
     let store = Arc::new(MemStore::new());
     let shared: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
     let mut live = Live::start(Arc::clone(node), config, shared).await.unwrap();
     live.reach(&evm(), PART).await.unwrap();
+    for server in servers {
+        server.set_faults(Vec::new());
+        server.show(PART + 1).unwrap();
+    }
+    live.reach(&evm(), PART + 1).await.unwrap();
     live.stop().await.unwrap();
     store
 }
 
-/// One endpoint of two tells `lie`: what is indexed is true, and it is known who lied.
+/// Who is known to have lied: of CometBFT's servers, of REST and of the EVM's.
+fn liars(node: &Node) -> Vec<bool> {
+    node.endpoints().iter().map(|endpoint| endpoint.lies > 0).collect()
+}
+
+/// One endpoint of three tells `lie`: what is indexed is true, and it is known who lied.
 async fn is_found_out(lie: &str) {
     let chain = evm();
     let (honest, liar) = (play(&chain, PART, &[]).await, play(&chain, PART, &[lie]).await);
     // A third, or block and results of every height, which are asked for in turns, would always come from the same two.
     let third = play(&chain, PART, &[]).await;
     let node = clients(&[&liar, &honest, &third]);
-    let store = index(&node, indexed::config(&chain).unwrap()).await;
+    let store = index(&node, &[&liar, &honest, &third], indexed::config(&chain).unwrap()).await;
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await, "{lie}");
     assert!(liar.faulted() > 0, "{lie}: nobody lied");
-    if !lie.contains("receipts") {
-        let lies: Vec<bool> = node.comet.endpoints().iter().map(|endpoint| endpoint.lies > 0).collect();
-        assert_eq!(lies, [true, false, false], "{lie}: who is blamed");
-    }
+    let in_receipts = lie.contains("receipts");
+    assert_eq!(
+        liars(&node),
+        [!in_receipts, false, false, false, false, false, in_receipts, false, false],
+        "{lie}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,10 +119,29 @@ async fn a_single_endpoint_that_lies_now_and_then_is_asked_until_it_does_not() {
     let chain = evm();
     for lie in ["lie-txs@0.3", "lie-header@0.3", "lie-results@0.2", "lie-receipts@0.3", "other-height@0.3"] {
         let liar = play(&chain, PART, &[lie]).await;
-        let store = index(&clients(&[&liar]), indexed::config(&chain).unwrap()).await;
+        let store = index(&clients(&[&liar]), &[&liar], indexed::config(&chain).unwrap()).await;
         assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await, "{lie}");
         assert!(liar.faulted() > 0, "{lie}: nobody lied");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receipts_that_nobody_gives_otherwise_are_taken_and_their_teller_is_named() {
+    let chain = evm();
+    let liar = play(&chain, PART, &["lie-receipts"]).await;
+    let node = clients(&[&liar]);
+    let config = Config {
+        believe_after: Duration::from_millis(300),
+        // Receipts that name another transaction would have it wait for the trace of that one.
+        internal_txs: false,
+        ..indexed::config(&chain).unwrap()
+    };
+    let store = index(&node, &[&liar], config).await;
+    let (ours, wanted) = (indexed::digest(&*store).unwrap(), undisturbed().await);
+    let differ = ours.iter().zip(wanted).filter(|(ours, wanted)| ours != wanted);
+    let tables: Vec<_> = differ.map(|(ours, _)| ours.table).collect();
+    assert!(tables.contains(&"evm_tx") && !tables.contains(&"tx"), "{tables:?}");
+    assert_eq!(liars(&node), [false, false, true], "its results are those that the headers confirm");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,7 +167,7 @@ async fn signatures_of_the_recorded_validators_verify_and_a_forged_history_does_
         verify: Verify::Signatures { trusted: None },
         ..indexed::config(chain).unwrap()
     };
-    let store = index(&clients(&[&node]), signed(&chain)).await;
+    let store = index(&clients(&[&node]), &[&node], signed(&chain)).await;
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 
     // A whole other history, sound in itself, of one endpoint: only signatures tell.
@@ -144,7 +177,7 @@ async fn signatures_of_the_recorded_validators_verify_and_a_forged_history_does_
     // State and receipts are the honest one's: those of another history no header tells from these.
     endpoints.comet.insert(0, liar.comet_url().parse().unwrap());
     let node = Arc::new(Node::new(endpoints, Limits::default()).unwrap());
-    let store = index(&node, signed(&chain)).await;
+    let store = index(&node, &[&honest, &liar], signed(&chain)).await;
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 }
 
@@ -156,11 +189,11 @@ async fn a_trusted_block_that_is_not_the_chains_is_never_passed() {
     config.verify = Verify::Signatures { trusted: Some((20, [7; 32])) };
     let store = Arc::new(MemStore::new());
     let shared: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
-    let mut live = Live::start(clients(&[&node]), config.clone(), shared).await.unwrap();
-    // The node is asked about block 21 again and again, and block 20 is never handed on.
-    while node.asked(replay::Call::Block) < PART + 3 {
-        tokio::task::yield_now().await;
-    }
+    let clients_of = clients(&[&node]);
+    let mut live = Live::start(Arc::clone(&clients_of), config.clone(), shared).await.unwrap();
+    // The node is asked about blocks 20 and 21 again and again, and block 20 is never handed on.
+    let mut heads = clients_of.comet.heads();
+    heads.wait_for(|endpoints| endpoints[0].lies >= 8).await.unwrap();
     assert!(live.marks.blocks.borrow_and_update().height < 20);
     live.stop().await.unwrap();
 

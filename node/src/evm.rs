@@ -197,7 +197,8 @@ const REVERTED: i64 = 3;
 /// The meaning of an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
 pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
     let Fault { code, said } = fault;
-    if said.contains("genesis is not traceable") {
+    // Of any other height it is the answer to another question.
+    if said.contains("genesis is not traceable") && at.height.is_none_or(|height| height <= 1) {
         return Error::Untraceable { at };
     }
     if said.contains("block #") && said.contains("not found") {

@@ -1,7 +1,7 @@
 //! What the database is of, and how far each lane has come.
 
 use store::key::Text;
-use store::{Access, Snapshot, Table, TableSpec, Txn};
+use store::{Access, Key as _, Snapshot, Table, TableSpec, Txn};
 
 /// Named rows about the database itself.
 ///
@@ -142,7 +142,7 @@ impl Named for Rewinds {
 }
 
 /// What the results of the last block come to, until the next header confirms it. In the same commit as its block; not part
-/// of the digest, since a block that others follow is confirmed.
+/// of the digest, since a block that others follow is confirmed. Nor is it taken back: whatever stays was confirmed.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Unconfirmed {
     /// The block's height; the row counts for nothing at any other.
@@ -158,6 +158,12 @@ pub struct Unconfirmed {
 
 impl Named for Unconfirmed {
     const NAME: &'static str = "unconfirmed";
+}
+
+/// The rows (table and key) that say how a database came to be what it is, and not what it holds: they are neither part of
+/// the digest nor taken back.
+pub fn passing() -> [(&'static TableSpec, Vec<u8>); 2] {
+    [key::<Rewinds>(), key::<Unconfirmed>()].map(|key| (Meta::SPEC, key.to_bytes()))
 }
 
 /// Says that something is taken back to `to`.

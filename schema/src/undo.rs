@@ -91,7 +91,7 @@ impl Lane {
 }
 
 /// Finishes a transaction of `lane`, which brings it one height further or belongs to its last height, with the record that
-/// takes it back; and forgets what is too old. A commit of several heights can only be taken back whole.
+/// takes it back; and forgets what is too old. Rows that are [passing](meta::passing) are not taken back. A commit of several heights can only be taken back whole.
 pub fn seal(txn: Txn<'_>, lane: Lane) -> Result<(Batch, Pending), Error> {
     let base = txn.base();
     let (from, height) = (lane.height(base)?, lane.height(&txn)?);
@@ -101,7 +101,7 @@ pub fn seal(txn: Txn<'_>, lane: Lane) -> Result<(Batch, Pending), Error> {
         // Something was committed without a record since: nothing that is older can be taken back.
         None => keys(base, lane, 0, u64::MAX)?,
     };
-    let (mut batch, pending, before) = txn.finish_reversible()?;
+    let (mut batch, pending, before) = txn.finish_reversible(&meta::passing())?;
     for key in outdated {
         batch.delete(UndoRecords::SPEC, key);
     }

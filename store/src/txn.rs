@@ -245,9 +245,13 @@ impl<'a> Txn<'a> {
         self.close(tails)
     }
 
-    /// Like [`Txn::finish`], with what was before. Rows of [`Txn::append`] must have been absent.
-    pub fn finish_reversible(mut self) -> Result<(Batch, Pending, Before), Error> {
-        let mut before = Noting::new();
+    /// Like [`Txn::finish`], with what was before. Rows of [`Txn::append`] must have been absent; those of `passing` (table
+    /// and key) are not noted: they stay as they are when all else is taken back.
+    pub fn finish_reversible(
+        mut self,
+        passing: &[(&'static TableSpec, Vec<u8>)],
+    ) -> Result<(Batch, Pending, Before), Error> {
+        let mut before = Noting::without(passing);
         for (spec, key, value) in self.batch.iter() {
             if self.written.get(spec, key).is_none() {
                 before.row(spec, key, None, value);

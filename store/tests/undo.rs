@@ -113,7 +113,7 @@ fn commit(store: &dyn Store, counts: &mut Counts, writes: &[Write], seq: &mut u6
     let snapshot = store.snapshot().unwrap();
     let mut txn = Txn::new(&*snapshot, counts);
     apply(&mut txn, writes, seq);
-    let (batch, pending, before) = txn.finish_reversible().unwrap();
+    let (batch, pending, before) = txn.finish_reversible(&[]).unwrap();
     drop(snapshot);
     store.commit(batch, Durability::Buffered).unwrap();
     counts.absorb(pending);

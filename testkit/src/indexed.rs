@@ -30,6 +30,7 @@ pub fn config(recording: &Recording) -> Result<Config> {
         rich_list: true,
         // What a recording was not asked it cannot answer.
         reconcile_every: None,
+        believe_after: ingest::config::BELIEVE_AFTER,
         look_ahead: ingest::config::LOOK_AHEAD,
         poll: Duration::from_millis(20),
         verify: Verify::Hashes,

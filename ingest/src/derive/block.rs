@@ -47,6 +47,16 @@ pub struct Unrendered {
 /// either.
 pub type Rendered = HashMap<usize, Option<Bytes>>;
 
+/// Whether the header of `next` confirms these results of `block`; `None` if it is not the header after it.
+pub fn confirms(next: &[u8], block: &[u8], results: &[u8]) -> Option<bool> {
+    let (next, block) = (comet::parse_block(next).ok()?, comet::parse_block(block).ok()?);
+    if next.header.last_block_hash != Some(block.hash) || proof::check_header(&next).is_err() {
+        return None;
+    }
+    let claims = Claims::of(&comet::parse_results(results).ok()?).ok()?;
+    Some(proof::check_results(&claims, &next).is_ok())
+}
+
 /// Derives a block. `rendered` holds what an earlier try came back with as [`Failure::Unrendered`].
 pub fn block(
     answers: &BlockAnswers<'_>,

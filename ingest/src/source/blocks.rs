@@ -3,19 +3,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chain::{Vm, comet, proof};
+use chain::Vm;
 use node::{Answer, Evm};
+use tokio::time::Instant;
 
-use super::{Patience, Proposers, Refresher, Tools, insist};
+use super::{Doubt, Patience, Proposers, Refresher, Tools, insist};
 use crate::Error;
 use crate::derive::{self, AskAgain, Block, BlockAnswers, Failure, Part, Rendered, Tellers, Unrendered};
 use crate::lane::Source;
 use crate::nft::wanted::Inquiry;
 use crate::rich::handover::Handover;
-
-/// So often receipts are asked for that contradict their transactions; then they are taken as they are. No header covers
-/// them, and a node that makes them otherwise than those that are known must not stop the index.
-const CONTRADICTIONS: u32 = 4;
 
 /// Fetches blocks.
 pub(crate) struct BlockSource {
@@ -27,20 +24,22 @@ pub(crate) struct BlockSource {
     pub(crate) proposers: Proposers,
     pub(crate) refresher: Refresher,
     pub(crate) inquiry: Inquiry,
+    /// About receipts.
+    pub(crate) doubt: Doubt,
     /// Takes what the rich list needs, where there is one.
     pub(crate) handover: Option<Arc<Handover>>,
 }
 
 /// The answers of one height, as the node gave them, and who gave them.
 #[derive(Clone)]
-struct Raw {
-    block: Answer,
-    results: Answer,
-    receipts: Option<Answer>,
+pub(super) struct Raw {
+    pub(super) block: Answer,
+    pub(super) results: Answer,
+    pub(super) receipts: Option<Answer>,
 }
 
 /// Why answers do not become a block.
-enum Unusable {
+pub(super) enum Unusable {
     /// Not right, or not yet.
     AskAgain(AskAgain),
     /// This one contradicts what binds it.
@@ -69,17 +68,25 @@ impl BlockSource {
     /// The block of `height` without what the node says about its NFTs.
     pub(crate) async fn block(&self, height: u64) -> Result<Block, Error> {
         let mut patience = Patience::new(height);
-        let mut contradictions = 0;
+        let (mut doubted_since, mut believed) = (None, false);
+        let mut settled = None;
         loop {
-            let raw = self.raw(height).await?;
-            let believed = contradictions >= CONTRADICTIONS;
+            let raw = match settled.take() {
+                Some(raw) => raw,
+                None => self.raw(height).await?,
+            };
             match self.render(height, &raw, believed).await? {
                 Ok(mut block) => {
+                    if raw.receipts.is_some() && !believed {
+                        self.doubt.dispelled();
+                    }
                     if let Some(error) = self.of_another_chain(&block) {
-                        if !self.tools.node.comet.endpoints().len() > 1 {
+                        if self.tools.node.comet.endpoints().len() <= 1 {
                             return Err(error);
                         }
-                        self.tools.node.distrust(&raw.block.origin, &error.to_string());
+                        let reason = error.to_string();
+                        self.tools.node.distrust(&raw.block.origin, &reason);
+                        patience.wait(&reason).await;
                         continue;
                     }
                     block.proposer = self.proposers.of(&self.tools, &block.proposer_address).await;
@@ -89,16 +96,25 @@ impl BlockSource {
                 }
                 // An answer that is whole JSON and cannot be true: the node has not caught up with itself.
                 Err(Unusable::AskAgain(reason)) => patience.wait(&reason).await,
-                Err(Unusable::Untrue(part, reason)) => {
-                    contradictions += u32::from(part == Part::Receipts);
-                    if contradictions == CONTRADICTIONS {
+                Err(Unusable::Untrue(Part::Receipts, reason)) => {
+                    settled = self.settle(height, &raw, &reason).await?;
+                    if settled.is_some() {
+                        continue;
+                    }
+                    if self.doubt.is_over(doubted_since.get_or_insert_with(Instant::now).elapsed()) {
+                        self.doubt.believed();
+                        (believed, settled) = (true, Some(raw));
                         metrics::counter!("cairn_unproven_receipts_total").increment(1);
                         tracing::error!(
                             height,
                             reason,
                             "receipts are indexed that do not follow from their transactions: nobody gives others"
                         );
+                    } else {
+                        patience.wait(&reason).await;
                     }
+                }
+                Err(Unusable::Untrue(part, reason)) => {
                     self.distrust(part, &raw, &reason);
                     patience.wait(&reason).await;
                 }
@@ -107,7 +123,7 @@ impl BlockSource {
     }
 
     /// Says who told something untrue.
-    fn distrust(&self, part: Part, raw: &Raw, reason: &str) {
+    pub(super) fn distrust(&self, part: Part, raw: &Raw, reason: &str) {
         let node = &self.tools.node;
         match (part, &raw.receipts) {
             (Part::Block, _) => node.distrust(&raw.block.origin, reason),
@@ -128,20 +144,6 @@ impl BlockSource {
     pub(crate) fn distrust_results(&self, block: &Block, reason: &str) {
         if let Some(told_by) = &block.told_by {
             self.tools.node.distrust(&told_by.results, reason);
-        }
-    }
-
-    /// The `/block` answer about the block of `hash` at `height`, asked for until it is that one.
-    pub(crate) async fn known(&self, height: u64, hash: &[u8; 32]) -> Result<Bytes, Error> {
-        let mut patience = Patience::new(height);
-        loop {
-            let answer = insist(height, "block", || self.tools.node.comet.block(height)).await?;
-            match comet::parse_block(&answer.bytes) {
-                Ok(block) if block.hash == *hash && proof::check_header(&block).is_ok() => {
-                    return Ok(answer.bytes);
-                }
-                _ => patience.wait(&"it is not the block that is indexed").await,
-            }
         }
     }
 
@@ -177,7 +179,12 @@ impl BlockSource {
     /// either, stored opaque: one transaction never stops the chain.
     ///
     /// Where receipts are `believed`, they are not held against the transactions.
-    async fn render(&self, height: u64, raw: &Raw, believed: bool) -> Result<Result<Block, Unusable>, Error> {
+    pub(super) async fn render(
+        &self,
+        height: u64,
+        raw: &Raw,
+        believed: bool,
+    ) -> Result<Result<Block, Unusable>, Error> {
         let mut rendered = Rendered::new();
         loop {
             let used = self.tools.workshops.rules().descriptors;

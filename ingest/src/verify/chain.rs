@@ -19,7 +19,7 @@ use crate::derive::{Block, BlockFrames, Rules, Workshops};
 use crate::nft::asker::Asker;
 use crate::nft::wanted::Inquiry;
 use crate::nft::{Answers, NftAt};
-use crate::source::{self, BlockSource, CallSource, Proposers, Refresher, Tools};
+use crate::source::{self, BlockSource, CallSource, Doubt, Proposers, Refresher, Tools};
 
 /// Who does not answer within this is not there.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -89,6 +89,8 @@ impl Chain {
             signed: false,
             proposers: Proposers::new(prefix.clone()),
             refresher: Refresher::new(Arc::clone(&scratch)),
+            // What is compared is what the node says.
+            doubt: Doubt::new(Duration::ZERO),
             inquiry: Inquiry::new(Arc::clone(&asker), Arc::clone(&scratch), mid_chain, 0),
             handover: None,
         };

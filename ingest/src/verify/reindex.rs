@@ -77,6 +77,7 @@ pub(super) fn config(snapshot: &dyn Snapshot, identity: &Identity) -> Result<Con
         internal_txs: meta::read::<CallLane>(snapshot)?.is_some(),
         rich_list: meta::read::<RichLane>(snapshot)?.is_some(),
         reconcile_every: None,
+        believe_after: config::BELIEVE_AFTER,
         look_ahead: config::LOOK_AHEAD,
         poll: POLL,
         verify: Verify::Hashes,

@@ -44,15 +44,17 @@ struct Grown {
 }
 
 /// Collects what a transaction is about to change.
-pub(super) struct Noting {
+pub(super) struct Noting<'a> {
     before: Before,
     left: Hasher,
+    passing: &'a [(&'static TableSpec, Vec<u8>)],
 }
 
-impl Noting {
-    pub(super) fn new() -> Self {
+impl<'a> Noting<'a> {
+    /// Collects everything but the rows `passing`.
+    pub(super) fn without(passing: &'a [(&'static TableSpec, Vec<u8>)]) -> Self {
         let before = Before { rows: Vec::new(), lists: Vec::new(), left: 0 };
-        Self { before, left: Hasher::new() }
+        Self { before, left: Hasher::new(), passing }
     }
 
     /// A row that changes from `old` to `new`.
@@ -63,6 +65,9 @@ impl Noting {
         old: Option<Vec<u8>>,
         new: Option<&[u8]>,
     ) {
+        if self.passing.iter().any(|(table, passing)| table.tag == spec.tag && passing == key) {
+            return;
+        }
         hash_row(&mut self.left, spec, key, new);
         of(&mut self.before.rows, spec).push((key.to_vec(), old));
     }

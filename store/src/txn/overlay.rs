@@ -66,7 +66,7 @@ impl Overlay {
     }
 
     /// Notes every row that is another in `snapshot`.
-    pub(super) fn note(&self, snapshot: &dyn Snapshot, before: &mut Noting) -> Result<(), Error> {
+    pub(super) fn note(&self, snapshot: &dyn Snapshot, before: &mut Noting<'_>) -> Result<(), Error> {
         for (spec, rows) in &self.tables {
             let keys: Vec<_> = rows.keys().cloned().collect();
             for ((key, new), old) in rows.iter().zip(snapshot.multi_get(spec, &keys)?) {
