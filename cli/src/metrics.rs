@@ -70,17 +70,9 @@ fn answer(handle: &PrometheusHandle, path: &str) -> RawReply {
 fn describe() {
     web::meter::describe();
     node::describe_metrics();
+    ingest::meter::describe();
     metrics::describe_gauge!(
         "cairn_height",
         "last height: of the chain as the node tells it, and of each lane"
     );
-    metrics::describe_counter!(
-        "cairn_rich_list_samples_total",
-        "balances that were compared with their contracts"
-    );
-    metrics::describe_counter!(
-        "cairn_rich_list_drifts_total",
-        "tokens whose balances turned out to change without their events telling"
-    );
-    metrics::describe_counter!("cairn_rich_list_healed_total", "balances that were corrected");
 }

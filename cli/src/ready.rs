@@ -24,10 +24,7 @@ pub(crate) fn at_head(
     lag: u64,
 ) -> impl Fn() -> Result<(), String> {
     move || {
-        let heard = heads.borrow().iter().filter_map(|endpoint| endpoint.seen).max();
-        if let Some(ago) = heard.map(|at| at.elapsed()).filter(|ago| *ago > SILENCE) {
-            return Err(format!("no endpoint of the node has told its height for {} s", ago.as_secs()));
-        }
+        not_silent(heads.borrow().iter().filter_map(|endpoint| endpoint.seen))?;
         let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
         let behind = chain.saturating_sub(blocks);
         if behind <= lag {
@@ -36,6 +33,14 @@ pub(crate) fn at_head(
         Err(format!(
             "indexed up to {blocks}, {behind} blocks behind the node; ready within {lag} (ready_lag)"
         ))
+    }
+}
+
+/// Ready while somebody was heard of lately, or nobody was to be heard of yet.
+fn not_silent(heard: impl Iterator<Item = Instant>) -> Result<(), String> {
+    match heard.max().map(|at| at.elapsed()).filter(|ago| *ago > SILENCE) {
+        Some(ago) => Err(format!("no endpoint of the node has told its height for {} s", ago.as_secs())),
+        None => Ok(()),
     }
 }
 
@@ -78,6 +83,16 @@ mod tests {
         }
         chain.send_replace(Mark { height: 200, records: 0 });
         assert!(ready().is_err());
+    }
+
+    #[test]
+    fn an_index_whose_node_is_silent_is_not_ready() {
+        let now = Instant::now();
+        let long_ago = now.checked_sub(SILENCE + Duration::from_secs(3)).unwrap();
+        let reason = "no endpoint of the node has told its height for 63 s";
+        assert_eq!(not_silent([long_ago, long_ago].into_iter()), Err(reason.to_owned()));
+        assert_eq!(not_silent([long_ago, now].into_iter()), Ok(()), "one is enough");
+        assert_eq!(not_silent(std::iter::empty()), Ok(()));
     }
 
     #[test]

@@ -39,6 +39,9 @@ use self::units::{ByteSize, Span};
 pub(crate) use self::value::{Error, Value};
 use crate::route::RouteSettings;
 
+/// Pause before a daemon tries again what the node cannot do.
+const TRY_AGAIN: Duration = Duration::from_secs(15);
+
 /// Values by the name of their setting.
 pub(crate) type Values = BTreeMap<&'static str, Value>;
 
@@ -143,7 +146,7 @@ impl Settings {
         self.data.as_deref().ok_or_else(|| missing("data"))
     }
 
-    /// What the ingest is to do, and whether it is to keep trying what the node cannot do.
+    /// What the ingest is to do; `keep_trying`, where the node cannot do what it is asked.
     pub(crate) fn ingest(&self, keep_trying: bool) -> Result<ingest::Config, Error> {
         Ok(ingest::Config {
             chain_id: self.chain_id.clone().ok_or_else(|| missing("chain_id"))?,
@@ -158,7 +161,7 @@ impl Settings {
             poll: self.poll,
             verify: self.verify.clone(),
             max_rewind: self.max_rewind,
-            keep_trying,
+            keep_trying: keep_trying.then_some(TRY_AGAIN),
         })
     }
 

@@ -44,9 +44,9 @@ pub struct Config {
     /// How many blocks are taken back, at most, where the chain turns out to have another history; beyond, the ingest
     /// stops with the reason.
     pub max_rewind: u64,
-    /// Whether to try again what the node cannot answer, instead of stopping: for a daemon, whose node may be mended while
-    /// it runs.
-    pub keep_trying: bool,
+    /// Pause before what the node cannot answer is tried again, for a daemon, whose node may be mended while it runs; if
+    /// absent, the ingest stops with the reason.
+    pub keep_trying: Option<Duration>,
 }
 
 /// What of the node's answers is checked before it is committed.

@@ -26,10 +26,8 @@ use crate::derive::Workshops;
 use crate::fork::{Forks, Verdict};
 use crate::lanes::Cores;
 use crate::marks::{Marks, Published};
+use crate::meter::Event;
 use crate::rich::handover::Handover;
-
-/// What the node or the disk cannot do now is tried again after this long.
-const TRY_AGAIN: Duration = Duration::from_secs(15);
 
 /// How often a full disk is looked at.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(500);
@@ -209,11 +207,9 @@ impl Ingest {
 
     /// Waits, if it is a node that cannot go on and that may be mended while we run; else it is over.
     async fn give_up(&self, error: Error) -> Result<(), Error> {
-        if !(self.config.keep_trying && error.is_the_nodes()) {
-            return Err(error);
-        }
-        tracing::error!(error = %causes(&error), retry_in = ?TRY_AGAIN, "the index cannot go on");
-        tokio::time::sleep(TRY_AGAIN).await;
+        let Some(pause) = self.config.keep_trying.filter(|_| error.is_the_nodes()) else { return Err(error) };
+        tracing::error!(error = %causes(&error), retry_in = ?pause, "the index cannot go on");
+        tokio::time::sleep(pause).await;
         Ok(())
     }
 
@@ -239,7 +235,7 @@ impl Ingest {
     async fn go_back_to(&self, to: u64, reason: &str) -> Result<(), Error> {
         let from = self.published.blocks.borrow().height;
         tracing::warn!(from, to, reason, "going back");
-        metrics::counter!("cairn_rewinds_total").increment(1);
+        Event::Rewind.count();
         let rewound = change(&self.store, "rewind", move |store| Ok(rewind::rewind(store, to)?)).await?;
         self.handover.clear();
         self.published.read(&*self.store.snapshot()?)?;

@@ -18,6 +18,7 @@
 //! | [`nft`] | what is asked about NFTs, with the block and after it |
 //! | `rich` | the lane of ERC-20 holders |
 //! | `sink`, `index` | a derived height → rows |
+//! | [`meter`] | what is counted |
 //! | [`verify`] | compares a database with the chain, and heals it |
 //!
 //! What must hold: all rows of a height in a lane, their counts and the lane's height are in one commit; no answer that
@@ -35,6 +36,7 @@ mod lane;
 mod lanes;
 mod link;
 mod marks;
+pub mod meter;
 pub mod nft;
 mod prepare;
 mod release;

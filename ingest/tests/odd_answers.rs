@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ingest::{Config, Error, Ingest, Verify};
 use node::{Limits, Node};
@@ -211,6 +212,31 @@ async fn a_node_without_receipts_is_an_error_that_names_the_method() {
     let (_, source) = said_by_node(error);
     assert!(matches!(source, node::Error::MethodMissing { .. }), "{source:?}");
     assert!(source.to_string().contains("eth_getBlockReceipts"), "{source}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_whose_node_is_mended_goes_on() {
+    // Twice, so that a second failure of the same kind is waited for too.
+    let alter = at_first(
+        2,
+        |exchange| exchange.is_rpc("eth_getBlockReceipts", ""),
+        |_, exchange| exchange.with_error(-32601, "the method eth_getBlockReceipts does not exist"),
+    );
+    let node = AlteredNode::start(evm(), alter);
+    let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
+    let config = Config { keep_trying: Some(Duration::from_millis(50)), ..config() };
+    let clients = Arc::new(node.clients().unwrap());
+    let ingest = Ingest::prepare(config, clients, Arc::<MemStore>::clone(&store)).await.unwrap();
+    let mut marks = ingest.marks();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let reached = async {
+        while marks.done() < LAST {
+            marks.moved().await;
+        }
+        stop.send_replace(true);
+    };
+    tokio::join!(async { ingest.run(stopped).await.unwrap() }, reached);
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,21 +1,22 @@
 //! A store whose disk is full for a while.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use store::{Batch, Durability, Snapshot, Store};
+use tokio::sync::watch;
 
 /// A store that takes nothing while it is full; reads go on.
 pub struct Filling {
     store: Arc<dyn Store>,
     full: AtomicBool,
-    refused: AtomicU64,
+    refused: watch::Sender<u64>,
 }
 
 impl Filling {
     /// `store`, with room.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, full: AtomicBool::new(false), refused: AtomicU64::new(0) }
+        Self { store, full: AtomicBool::new(false), refused: watch::Sender::new(0) }
     }
 
     /// From now on there is room, or none.
@@ -24,8 +25,8 @@ impl Filling {
     }
 
     /// How many commits met a full disk.
-    pub fn refused(&self) -> u64 {
-        self.refused.load(Ordering::SeqCst)
+    pub fn refused(&self) -> watch::Receiver<u64> {
+        self.refused.subscribe()
     }
 }
 
@@ -36,7 +37,7 @@ impl Store for Filling {
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), store::Error> {
         if let Err(error) = self.room() {
-            self.refused.fetch_add(1, Ordering::SeqCst);
+            self.refused.send_modify(|refused| *refused += 1);
             return Err(error);
         }
         self.store.commit(batch, durability)

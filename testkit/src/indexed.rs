@@ -35,7 +35,7 @@ pub fn config(recording: &Recording) -> Result<Config> {
         poll: Duration::from_millis(20),
         verify: Verify::Hashes,
         max_rewind: ingest::config::MAX_REWIND,
-        keep_trying: false,
+        keep_trying: None,
     })
 }
 

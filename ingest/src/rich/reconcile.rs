@@ -15,6 +15,7 @@ use store::{Counts, Durability, Message, Order, Txn};
 use super::ledger::{hex, put_balance, put_token};
 use super::{AT_ONCE, Told, Worker};
 use crate::Error;
+use crate::meter::Event;
 
 /// Greatest holders in a sample.
 const GREATEST: u64 = 3;
@@ -34,7 +35,7 @@ pub(super) struct Reconciler {
 
 /// Counts a token that turned out to drift.
 pub(super) fn count_drift() {
-    metrics::counter!("cairn_rich_list_drifts_total").increment(1);
+    Event::Drift.count();
 }
 
 impl Worker {
@@ -48,7 +49,7 @@ impl Worker {
         let Some(told) = self.ask_all(&contract, self.chosen(&contract)?, lane.height)? else {
             return Ok(None);
         };
-        metrics::counter!("cairn_rich_list_samples_total").increment(told.len() as u64);
+        Event::Sample.count_many(told.len() as u64);
         let wrong = told.iter().find(|(_, held, told)| matches!(told, Told::Exactly(told) if told != held));
         let Some((account, held, _)) = wrong else { return Ok(Some(())) };
         let (token_name, account) = (hex(&contract), hex(account));
@@ -151,7 +152,7 @@ impl Worker {
             drop(snapshot);
             self.list.store.commit(batch, Durability::Synced)?;
         }
-        metrics::counter!("cairn_rich_list_healed_total").increment(healed);
+        Event::Healed.count_many(healed);
         tracing::warn!(contract = hex(contract), healed, height, "the token is healed");
         Ok(Some(()))
     }

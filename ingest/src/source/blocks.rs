@@ -11,6 +11,7 @@ use super::{Doubt, Patience, Proposers, Refresher, Tools, insist};
 use crate::Error;
 use crate::derive::{self, AskAgain, Block, BlockAnswers, Failure, Part, Rendered, Tellers, Unrendered};
 use crate::lane::Source;
+use crate::meter::Event;
 use crate::nft::wanted::Inquiry;
 use crate::rich::handover::Handover;
 
@@ -104,7 +105,7 @@ impl BlockSource {
                     if self.doubt.is_over(doubted_since.get_or_insert_with(Instant::now).elapsed()) {
                         self.doubt.believed();
                         (believed, settled) = (true, Some(raw));
-                        metrics::counter!("cairn_unproven_receipts_total").increment(1);
+                        Event::UnprovenReceipts.count();
                         tracing::error!(
                             height,
                             reason,

@@ -82,7 +82,7 @@ pub(super) fn config(snapshot: &dyn Snapshot, identity: &Identity) -> Result<Con
         poll: POLL,
         verify: Verify::Hashes,
         max_rewind: config::MAX_REWIND,
-        keep_trying: false,
+        keep_trying: None,
     })
 }
 

@@ -1,0 +1,63 @@
+//! What is counted of an ingest.
+
+use metrics::{counter, describe_counter};
+
+/// An event that is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// Blocks are taken back.
+    Rewind,
+    /// Receipts are taken that do not follow from their transactions.
+    UnprovenReceipts,
+    /// A token's balances turn out to change without their events telling.
+    Drift,
+    /// A balance is compared with its contract.
+    Sample,
+    /// A balance is corrected.
+    Healed,
+}
+
+impl Event {
+    const ALL: [Self; 5] = [Self::Rewind, Self::UnprovenReceipts, Self::Drift, Self::Sample, Self::Healed];
+
+    /// Its metric, and what it counts.
+    fn metric(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Rewind => (
+                "cairn_rewinds_total",
+                "times that blocks were taken back, for a fork or an answer proved false",
+            ),
+            Self::UnprovenReceipts => (
+                "cairn_unproven_receipts_total",
+                "blocks whose receipts do not follow from their transactions, and were indexed for want of others",
+            ),
+            Self::Drift => (
+                "cairn_rich_list_drifts_total",
+                "tokens whose balances turned out to change without their events telling",
+            ),
+            Self::Sample => {
+                ("cairn_rich_list_samples_total", "balances that were compared with their contracts")
+            }
+            Self::Healed => ("cairn_rich_list_healed_total", "balances that were corrected"),
+        }
+    }
+
+    /// Counts one.
+    pub(crate) fn count(self) {
+        self.count_many(1);
+    }
+
+    /// Counts `many`.
+    pub(crate) fn count_many(self, many: u64) {
+        counter!(self.metric().0).increment(many);
+    }
+}
+
+/// Says what the metrics mean, for whoever shows them; they are there from the beginning, at zero.
+pub fn describe() {
+    for event in Event::ALL {
+        let (name, meaning) = event.metric();
+        describe_counter!(name, meaning);
+        event.count_many(0);
+    }
+}
