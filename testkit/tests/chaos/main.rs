@@ -22,6 +22,9 @@ use self::world::World;
 /// Runs in every test run; `make soak` has more.
 const RUNS: u64 = 12;
 
+/// A run takes seconds; one that waits for what nobody will do is a finding.
+const LIFETIME: Duration = Duration::from_mins(5);
+
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
 }
@@ -35,7 +38,8 @@ async fn whatever_happens_the_index_is_that_of_an_undisturbed_run() {
     for seed in (first..first + runs).take_while(|_| begun.elapsed() < time) {
         let started = Instant::now();
         let mut world = World::new(seed).await.unwrap_or_else(|error| panic!("seed {seed}: {error:#}"));
-        let outcome = world.live_through().await;
+        let outcome = tokio::time::timeout(LIFETIME, world.live_through()).await;
+        let outcome = outcome.unwrap_or_else(|_| Err(anyhow::anyhow!("it does not end")));
         let story = world.story().join(", ");
         let read = outcome.unwrap_or_else(|error| panic!("seed {seed}: {error:#}\nafter: {story}"));
         eprintln!("seed {seed}: {:.1} s, {read} pages read; {story}", started.elapsed().as_secs_f64());

@@ -12,6 +12,7 @@ use testkit::ending::Ending;
 use testkit::full::Filling;
 use testkit::indexed;
 use testkit::live::Live;
+use tokio::task::JoinHandle;
 use web::app::App;
 
 use crate::dice::Dice;
@@ -45,11 +46,46 @@ pub(crate) struct World {
     nodes: Vec<ReplayNode>,
     disk: Arc<Filling>,
     disk_is_full: bool,
-    life: Option<(Live, Arc<Ending>)>,
+    life: Option<Life>,
     story: Vec<String>,
     kinds: Vec<&'static str>,
     /// Holds the database while the run lasts.
     _dir: Option<TempDir>,
+}
+
+/// An index that runs, or waits for what it takes to: a node, room on the disk.
+struct Life {
+    starting: Option<JoinHandle<Result<Live>>>,
+    live: Option<Live>,
+    ending: Arc<Ending>,
+}
+
+impl Life {
+    /// The index, as soon as it runs.
+    async fn live(&mut self) -> Result<&mut Live> {
+        if let Some(starting) = self.starting.take() {
+            self.live = Some(starting.await??);
+        }
+        self.live.as_mut().context("it could not start")
+    }
+
+    /// The process ends at its next commit, or before it came to run.
+    async fn end(mut self) -> Result<()> {
+        self.ending.end();
+        match self.starting.take() {
+            Some(starting) if !starting.is_finished() => {
+                starting.abort();
+                // Aborted, it says so; it is over then, and that is all that counts.
+                drop(starting.await);
+                Ok(())
+            }
+            starting => {
+                self.starting = starting;
+                self.live().await?;
+                self.live.take().context("nothing runs")?.ended().await
+            }
+        }
+    }
 }
 
 impl World {
@@ -99,9 +135,8 @@ impl World {
 
     /// Lets things happen, then gives peace and compares. Gives the number of pages that were read meanwhile.
     pub(crate) async fn live_through(&mut self) -> Result<u64> {
-        self.begin().await?;
-        let (live, _) = self.life.as_mut().context("nothing runs")?;
-        live.reach(&self.chain, self.chain.first()).await?;
+        self.begin()?;
+        self.reach(self.chain.first()).await?;
         let app = App::new(indexed::indexer(self.store())?, query::ENDPOINTS)?;
         let reader = Reader::start(app, self.truths.clone());
         for _ in 0..self.dice.roll(3, 8) {
@@ -120,7 +155,7 @@ impl World {
     }
 
     /// Starts an index on what there is.
-    async fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self) -> Result<()> {
         let mut all = Endpoints::default();
         for played in &self.nodes {
             let one = indexed::endpoints(played)?;
@@ -136,8 +171,15 @@ impl World {
         let config = indexed::config(&self.chain)?;
         let node = Arc::new(Node::new(all, limits)?);
         let store = Arc::<Ending>::clone(&ending);
-        self.life = Some((Live::start(node, config, store).await?, ending));
+        let starting = tokio::spawn(Live::start(node, config, store));
+        self.life = Some(Life { starting: Some(starting), live: None, ending });
         Ok(())
+    }
+
+    /// Waits until the index has `height` of the chain.
+    async fn reach(&mut self, height: u64) -> Result<()> {
+        let life = self.life.as_mut().context("nothing runs")?;
+        life.live().await?.reach(&self.chain, height).await
     }
 
     async fn something_happens(&mut self) -> Result<()> {
@@ -187,10 +229,8 @@ impl World {
 
     /// The process ends at some commit, and is started again.
     async fn kill(&mut self) -> Result<Option<String>> {
-        let (live, ending) = self.life.take().context("nothing runs")?;
-        ending.end();
-        live.ended().await?;
-        self.begin().await?;
+        self.life.take().context("nothing runs")?.end().await?;
+        self.begin()?;
         Ok(Some("killed".to_owned()))
     }
 
@@ -222,8 +262,7 @@ impl World {
         }
         self.nodes[0].up();
         self.show_all(self.shown);
-        let (live, _) = self.life.as_mut().context("nothing runs")?;
-        live.reach(&self.chain, self.shown).await?;
+        self.reach(self.shown).await?;
         let at = self.endpoint(1);
         let from = self.dice.roll(self.chain.first(), self.shown - 1);
         let own = self.chain.forked(from, self.dice.roll(1, 1 << 40))?;
@@ -292,9 +331,10 @@ impl World {
             node.up();
             node.switch(Arc::clone(&self.chain), self.chain.last())?;
         }
-        let (mut live, _) = self.life.take().context("nothing runs")?;
-        live.reach(&self.chain, self.chain.last()).await?;
-        live.stop().await?;
+        self.reach(self.chain.last()).await?;
+        let mut life = self.life.take().context("nothing runs")?;
+        life.live().await?;
+        life.live.context("nothing runs")?.stop().await?;
         let undisturbed: Arc<MemStore> = Arc::default();
         let played =
             ReplayNode::start(Arc::clone(&self.chain), Addresses::default(), Options::default()).await?;

@@ -1,0 +1,179 @@
+//! Chains that go back: a node that was reset, a chain that was restored with another history, an endpoint that is on a
+//! fork of its own. The index ends as that of somebody who never saw the other history, or says why it stops.
+
+use std::sync::Arc;
+
+use ingest::{Config, Error};
+use node::{Endpoints, Limits, Node};
+use replay::{Addresses, Options, Recording, ReplayNode};
+use schema::digest::TableDigest;
+use schema::meta::{self, Rewinds};
+use store::{MemStore, Store};
+use testkit::live::Live;
+use testkit::{indexed, recording};
+
+fn open(name: &str) -> Arc<Recording> {
+    Arc::new(Recording::open(&recording(name)).unwrap())
+}
+
+/// A database and an index of a chain that is played.
+struct Scene {
+    store: Arc<MemStore>,
+    config: Config,
+    played: Vec<ReplayNode>,
+}
+
+impl Scene {
+    /// One node for each of `chains`, all of which show `shown`; the blocks come from all, the rest from the first.
+    async fn of(chains: &[&Arc<Recording>], shown: u64) -> Self {
+        let mut played = Vec::new();
+        for chain in chains {
+            let options = Options { up_to: Some(shown), ..Options::default() };
+            let node = ReplayNode::start(Arc::clone(chain), Addresses::default(), options);
+            played.push(node.await.unwrap());
+        }
+        let config = indexed::config(chains[0]).unwrap();
+        Self { store: Arc::new(MemStore::new()), config, played }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::<MemStore>::clone(&self.store)
+    }
+
+    fn node(&self) -> Arc<Node> {
+        let mut all = Endpoints::default();
+        for played in &self.played {
+            let one = indexed::endpoints(played).unwrap();
+            all.comet.extend(one.comet);
+            if all.rest.is_empty() {
+                (all.rest, all.json_rpc) = (one.rest, one.json_rpc);
+            }
+        }
+        Arc::new(Node::new(all, Limits::default()).unwrap())
+    }
+
+    async fn live(&self) -> Live {
+        Live::start(self.node(), self.config.clone(), self.store()).await.unwrap()
+    }
+
+    fn digest(&self) -> Vec<TableDigest> {
+        indexed::digest(&*self.store).unwrap()
+    }
+
+    fn rewinds(&self) -> u64 {
+        let snapshot = self.store.snapshot().unwrap();
+        meta::read::<Rewinds>(&*snapshot).unwrap().unwrap_or_default().count
+    }
+}
+
+/// What somebody has who only ever saw `chain`, up to `height`.
+async fn undisturbed(chain: &Arc<Recording>, height: u64) -> Vec<TableDigest> {
+    let scene = Scene::of(&[chain], height).await;
+    let mut live = scene.live().await;
+    live.reach(chain, height).await.unwrap();
+    live.stop().await.unwrap();
+    scene.digest()
+}
+
+/// The chain is indexed up to `from`, and is restored with another history above `at` that is as high as `to`.
+async fn follows_a_restored_chain(name: &str, from: u64, at: u64, to: u64) {
+    let chain = open(name);
+    let other = Arc::new(chain.forked(at, 3).unwrap());
+    let scene = Scene::of(&[&chain], from).await;
+    let mut live = scene.live().await;
+    live.reach(&chain, from).await.unwrap();
+    scene.played[0].switch(Arc::clone(&other), to).unwrap();
+    live.reach(&other, to).await.unwrap();
+    live.stop().await.unwrap();
+    assert_eq!(scene.digest(), undisturbed(&other, to).await);
+    assert!(scene.rewinds() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_chain_that_is_longer_is_followed() {
+    follows_a_restored_chain("evm-scenario", 150, 120, 200).await;
+    follows_a_restored_chain("move-scenario", 40, 20, 50).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_chain_that_is_shorter_is_followed() {
+    follows_a_restored_chain("evm-scenario", 150, 100, 130).await;
+    follows_a_restored_chain("evm-scenario", 150, 149, 150).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_that_lost_more_than_there_are_records_for_is_followed() {
+    follows_a_restored_chain("l1-l2/l2", 800, 150, 790).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_that_changed_while_nobody_looked_is_followed() {
+    let chain = open("evm-scenario");
+    let other = Arc::new(chain.forked(90, 5).unwrap());
+    let scene = Scene::of(&[&chain], 120).await;
+    let mut live = scene.live().await;
+    live.reach(&chain, 120).await.unwrap();
+    live.stop().await.unwrap();
+    let mut taken_back = Vec::new();
+    for shown in [110, 140] {
+        scene.played[0].switch(Arc::clone(&other), shown).unwrap();
+        let mut live = scene.live().await;
+        live.reach(&other, shown).await.unwrap();
+        live.stop().await.unwrap();
+        assert_eq!(scene.digest(), undisturbed(&other, shown).await);
+        taken_back.push(scene.rewinds());
+    }
+    assert!(taken_back[0] > 0 && taken_back[0] == taken_back[1], "the second start takes nothing back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_reset_and_runs_the_same_blocks_again_takes_nothing_back() {
+    let chain = open("evm-scenario");
+    let scene = Scene::of(&[&chain], 120).await;
+    let mut live = scene.live().await;
+    live.reach(&chain, 120).await.unwrap();
+    for shown in [60, 90, 119, 120, 150] {
+        scene.played[0].show(shown).unwrap();
+    }
+    live.reach(&chain, 150).await.unwrap();
+    live.stop().await.unwrap();
+    assert_eq!(scene.digest(), undisturbed(&chain, 150).await);
+    assert_eq!(scene.rewinds(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_on_a_fork_of_its_own_is_not_followed() {
+    let chain = open("evm-scenario");
+    let other = Arc::new(chain.forked(100, 9).unwrap());
+    let scene = Scene::of(&[&chain, &chain], 120).await;
+    let node = scene.node();
+    let mut live = Live::start(Arc::clone(&node), scene.config.clone(), scene.store()).await.unwrap();
+    live.reach(&chain, 120).await.unwrap();
+    scene.played[1].switch(Arc::clone(&other), 125).unwrap();
+    scene.played[0].show(140).unwrap();
+    live.reach(&chain, 140).await.unwrap();
+    scene.played[1].switch(Arc::clone(&other), 160).unwrap();
+    scene.played[0].show(170).unwrap();
+    live.reach(&chain, 170).await.unwrap();
+    live.stop().await.unwrap();
+    assert_eq!(scene.digest(), undisturbed(&chain, 170).await);
+    assert_eq!(scene.rewinds(), 0);
+    let lies: Vec<bool> = node.comet.endpoints().iter().map(|endpoint| endpoint.lies > 0).collect();
+    assert_eq!(lies, [false, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_history_that_differs_too_far_back_ends_the_ingest_with_the_reason() {
+    let chain = open("evm-scenario");
+    let other = Arc::new(chain.forked(80, 1).unwrap());
+    let mut scene = Scene::of(&[&chain], 150).await;
+    scene.config.max_rewind = 60;
+    let mut live = scene.live().await;
+    live.reach(&chain, 150).await.unwrap();
+    let before = scene.digest();
+    scene.played[0].switch(other, 160).unwrap();
+    let error = live.failure().await.unwrap();
+    assert!(matches!(error, Error::TooDeep { last: 150, lowest: 90, max_rewind: 60 }), "{error:?}");
+    assert!(error.to_string().contains("max_rewind"), "{error}");
+    assert_eq!(scene.digest(), before, "nothing is taken back");
+}

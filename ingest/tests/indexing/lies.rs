@@ -1,0 +1,202 @@
+//! Endpoints that say what is not true: whoever can be proved wrong is named, counted and not believed, and the index is the
+//! undisturbed one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ingest::{Config, Error, Verify};
+use node::{Endpoints, Limits, Node};
+use replay::{Addresses, Options, Recording, ReplayNode};
+use schema::digest::TableDigest;
+use store::{MemStore, Store};
+use testkit::live::Live;
+use testkit::{indexed, recording};
+use tokio::sync::OnceCell;
+
+/// Enough for lies about transactions of all kinds.
+const PART: u64 = 90;
+
+fn evm() -> Arc<Recording> {
+    Arc::new(Recording::open(&recording("evm-scenario")).unwrap())
+}
+
+async fn play(chain: &Arc<Recording>, shown: u64, faults: &[&str]) -> ReplayNode {
+    let faults = faults.iter().map(|fault| fault.parse().unwrap()).collect();
+    let options = Options { up_to: Some(shown), faults, seed: 11, ..Options::default() };
+    ReplayNode::start(Arc::clone(chain), Addresses::default(), options).await.unwrap()
+}
+
+fn clients(nodes: &[&ReplayNode]) -> Arc<Node> {
+    let mut all = Endpoints::default();
+    for node in nodes {
+        let one = indexed::endpoints(node).unwrap();
+        all.comet.extend(one.comet);
+        all.rest.extend(one.rest);
+        all.json_rpc.extend(one.json_rpc);
+    }
+    Arc::new(Node::new(all, Limits::default()).unwrap())
+}
+
+async fn undisturbed() -> &'static [TableDigest] {
+    static DIGEST: OnceCell<Vec<TableDigest>> = OnceCell::const_new();
+    let index = || async {
+        let store = Arc::new(MemStore::new());
+        let options = Options { up_to: Some(PART + 1), ..Options::default() };
+        indexed::index(evm(), options, Arc::<MemStore>::clone(&store)).await.unwrap();
+        indexed::digest(&*store).unwrap()
+    };
+    DIGEST.get_or_init(index).await
+}
+
+/// Indexes from `node` what its servers show, and then one block more, which nobody lies about: at the head of a chain only
+/// the next header tells.
+async fn index(node: &Arc<Node>, servers: &[&ReplayNode], config: Config) -> Arc<MemStore> {
+    let store = Arc::new(MemStore::new());
+    let shared: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
+    let mut live = Live::start(Arc::clone(node), config, shared).await.unwrap();
+    live.reach(&evm(), PART).await.unwrap();
+    for server in servers {
+        server.set_faults(Vec::new());
+        server.show(PART + 1).unwrap();
+    }
+    live.reach(&evm(), PART + 1).await.unwrap();
+    live.stop().await.unwrap();
+    store
+}
+
+/// Who is known to have lied: of CometBFT's servers, of REST and of the EVM's.
+fn liars(node: &Node) -> Vec<bool> {
+    node.endpoints().iter().map(|endpoint| endpoint.lies > 0).collect()
+}
+
+/// One endpoint of three tells `lie`: what is indexed is true, and it is known who lied.
+async fn is_found_out(lie: &str) {
+    let chain = evm();
+    let (honest, liar) = (play(&chain, PART, &[]).await, play(&chain, PART, &[lie]).await);
+    // A third, or block and results of every height, which are asked for in turns, would always come from the same two.
+    let third = play(&chain, PART, &[]).await;
+    let node = clients(&[&liar, &honest, &third]);
+    let store = index(&node, &[&liar, &honest, &third], indexed::config(&chain).unwrap()).await;
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await, "{lie}");
+    assert!(liar.faulted() > 0, "{lie}: nobody lied");
+    let in_receipts = lie.contains("receipts");
+    assert_eq!(
+        liars(&node),
+        [!in_receipts, false, false, false, false, false, in_receipts, false, false],
+        "{lie}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_transactions_are_found_out() {
+    is_found_out("lie-txs").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_header_is_found_out() {
+    is_found_out("lie-header").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_header_with_a_hash_of_its_own_is_found_out_by_its_neighbours() {
+    is_found_out("lie-header-rehashed@0.5").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_results_are_found_out_by_the_next_header() {
+    is_found_out("lie-results@0.5").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_receipts_are_found_out_by_their_transactions() {
+    is_found_out("lie-receipts").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_endpoint_that_lies_now_and_then_is_asked_until_it_does_not() {
+    let chain = evm();
+    for lie in ["lie-txs@0.3", "lie-header@0.3", "lie-results@0.2", "lie-receipts@0.3", "other-height@0.3"] {
+        let liar = play(&chain, PART, &[lie]).await;
+        let store = index(&clients(&[&liar]), &[&liar], indexed::config(&chain).unwrap()).await;
+        assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await, "{lie}");
+        assert!(liar.faulted() > 0, "{lie}: nobody lied");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receipts_that_nobody_gives_otherwise_are_taken_and_their_teller_is_named() {
+    let chain = evm();
+    let liar = play(&chain, PART, &["lie-receipts"]).await;
+    let node = clients(&[&liar]);
+    let config = Config {
+        believe_after: Duration::from_millis(300),
+        // Receipts that name another transaction would have it wait for the trace of that one.
+        internal_txs: false,
+        ..indexed::config(&chain).unwrap()
+    };
+    let store = index(&node, &[&liar], config).await;
+    let (ours, wanted) = (indexed::digest(&*store).unwrap(), undisturbed().await);
+    let differ = ours.iter().zip(wanted).filter(|(ours, wanted)| ours != wanted);
+    let tables: Vec<_> = differ.map(|(ours, _)| ours.table).collect();
+    assert!(tables.contains(&"evm_tx") && !tables.contains(&"tx"), "{tables:?}");
+    assert_eq!(liars(&node), [false, false, true], "its results are those that the headers confirm");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_of_another_chain_among_others_is_not_asked() {
+    let chain = evm();
+    let other = Arc::new(Recording::open(&recording("move-scenario")).unwrap());
+    let (honest, foreign) = (play(&chain, PART, &[]).await, play(&other, 40, &[]).await);
+    let mut config = indexed::config(&chain).unwrap();
+    config.rich_list = false;
+    let node = clients(&[&honest, &foreign]);
+    let store = Arc::new(MemStore::new());
+    let shared: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
+    let mut live = Live::start(node, config, shared).await.unwrap();
+    live.reach(&chain, PART).await.unwrap();
+    live.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signatures_of_the_recorded_validators_verify_and_a_forged_history_does_not_pass() {
+    let chain = evm();
+    let node = play(&chain, PART, &[]).await;
+    let signed = |chain: &Recording| Config {
+        verify: Verify::Signatures { trusted: None },
+        ..indexed::config(chain).unwrap()
+    };
+    let store = index(&clients(&[&node]), &[&node], signed(&chain)).await;
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+
+    // A whole other history, sound in itself, of one endpoint: only signatures tell.
+    let forged = Arc::new(chain.forked(40, 2).unwrap());
+    let (honest, liar) = (play(&chain, PART, &[]).await, play(&forged, PART, &[]).await);
+    let mut endpoints = indexed::endpoints(&honest).unwrap();
+    // State and receipts are the honest one's: those of another history no header tells from these.
+    endpoints.comet.insert(0, liar.comet_url().parse().unwrap());
+    let node = Arc::new(Node::new(endpoints, Limits::default()).unwrap());
+    let store = index(&node, &[&honest, &liar], signed(&chain)).await;
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trusted_block_that_is_not_the_chains_is_never_passed() {
+    let chain = evm();
+    let node = play(&chain, PART, &[]).await;
+    let mut config = indexed::config(&chain).unwrap();
+    config.verify = Verify::Signatures { trusted: Some((20, [7; 32])) };
+    let store = Arc::new(MemStore::new());
+    let shared: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
+    let clients_of = clients(&[&node]);
+    let mut live = Live::start(Arc::clone(&clients_of), config.clone(), shared).await.unwrap();
+    // The node is asked about blocks 20 and 21 again and again, and block 20 is never handed on.
+    let mut heads = clients_of.comet.heads();
+    heads.wait_for(|endpoints| endpoints[0].lies >= 8).await.unwrap();
+    assert!(live.marks.blocks.borrow_and_update().height < 20);
+    live.stop().await.unwrap();
+
+    config.start_height = Some(30);
+    let shared: Arc<dyn Store> = Arc::new(MemStore::new());
+    let refused = ingest::Ingest::prepare(config, clients(&[&node]), shared).await.map(drop).unwrap_err();
+    assert!(matches!(refused, Error::Setup(text) if text.contains("trusted")), "{refused}");
+}

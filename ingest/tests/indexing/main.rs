@@ -1,0 +1,18 @@
+//! Recorded chains, indexed from nodes that are well, in trouble, or not to be believed.
+//!
+//! One program, since each would take a minute to compile.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+
+mod faults;
+mod following;
+mod full_disk;
+mod histories;
+mod lies;
+mod nfts;
+mod odd_answers;
+mod recordings;
+mod resume;
+mod rewind;
+mod rich_list;
+mod verify;

@@ -1,0 +1,286 @@
+//! NFTs from nodes that fail, contracts that are odd, and chains that are joined midway.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use chain::{Account, U256, abi};
+use ingest::{Config, Ingest};
+use replay::answers::Answer;
+use replay::{Options, Recording};
+use schema::keys::Owner;
+use schema::nft::{Collection, Collections, Questions, Refused, Token, Tokens};
+use serde_json::Value;
+use store::key::{All, Text};
+use store::{MemStore, Message, Order as Direction, Store};
+use testkit::altered::{AlteredNode, Exchange};
+use testkit::{indexed, oracle, recording};
+use tokio::sync::watch;
+
+const NAME: &str = "0x06fdde03";
+const TOKEN_URI: &str = "0xc87b56dd";
+const TOKEN_URI_OF_7: &str = "0xc87b56dd0000000000000000000000000000000000000000000000000000000000000007";
+const OWNER_OF: &str = "0x6352211e";
+const ERC_165: &str = "0x01ffc9a7";
+
+/// The two collections of the scenario, `Verify Apes` and `Zebra Set`.
+const APES: &str = "0xa3c1690099b8db2b564fdcc3b79ffe9c4252d6bb";
+const ZEBRAS: &str = "0xf17b946aa67aad4c9b7c69031f03e54a01d01724";
+
+fn evm() -> Arc<Recording> {
+    Arc::new(Recording::open(&recording("evm-scenario")).unwrap())
+}
+
+fn address(hex: &str) -> Owner {
+    Owner(Account::from_hex_literal(hex).unwrap())
+}
+
+fn collections(store: &MemStore) -> BTreeMap<String, Collection> {
+    let rows =
+        store::table::rows::<Collections>(&*store.snapshot().unwrap(), &All, Direction::Asc, 100).unwrap();
+    rows.into_iter().map(|(Owner(address), Message(row))| (address.to_hex(), row)).collect()
+}
+
+fn token(store: &MemStore, collection: &str, id: &str) -> Option<Token> {
+    let key = (address(collection), Text(id.to_owned()));
+    store::table::read::<Tokens>(&*store.snapshot().unwrap(), &key).unwrap().map(|Message(row)| row)
+}
+
+fn tokens(store: &MemStore, collection: &str) -> u64 {
+    store::ranked::len::<Tokens>(&*store.snapshot().unwrap(), &address(collection)).unwrap()
+}
+
+fn open_questions(store: &MemStore) -> usize {
+    store::table::rows::<Questions>(&*store.snapshot().unwrap(), &All, Direction::Asc, 10_000).unwrap().len()
+}
+
+/// Whether a contract is asked something about its tokens.
+fn is_about_nfts(exchange: &Exchange<'_>) -> bool {
+    [NAME, TOKEN_URI, OWNER_OF, ERC_165].iter().any(|selector| exchange.is_rpc("eth_call", selector))
+}
+
+/// Indexes all from a node with altered answers, and waits until no question is open.
+async fn indexed_with(alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static) -> Arc<MemStore> {
+    let store = Arc::new(MemStore::new());
+    index_up_to(evm().last(), &store, alter).await;
+    store
+}
+
+/// Goes on with `store` until `height` at least is indexed and no question is open.
+async fn index_up_to(
+    height: u64,
+    store: &Arc<MemStore>,
+    alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static,
+) {
+    let recording = evm();
+    let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+    let shared = Arc::<MemStore>::clone(store);
+    let config = indexed::config(&recording).unwrap();
+    let ingest = Ingest::prepare(config, Arc::new(node.clients().unwrap()), shared).await.unwrap();
+    let (stop, stopped) = watch::channel(false);
+    let mut marks = ingest.marks();
+    let watching = async {
+        while marks.done() < height || open_questions(store) > 0 {
+            marks.moved().await;
+        }
+        stop.send_replace(true);
+    };
+    tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_cannot_call_contracts_holds_up_no_block_and_what_it_says_later_makes_the_same_rows() {
+    let recording = evm();
+    let undisturbed = Arc::new(MemStore::new());
+    indexed::index(Arc::clone(&recording), Options::default(), Arc::<MemStore>::clone(&undisturbed))
+        .await
+        .unwrap();
+
+    let healed = Arc::new(AtomicBool::new(false));
+    let alter = {
+        let healed = Arc::clone(&healed);
+        move |exchange: Exchange<'_>| {
+            if is_about_nfts(&exchange) && !healed.load(Ordering::Relaxed) {
+                return exchange.with_error(-32603, "the machine is on fire");
+            }
+            exchange.answer
+        }
+    };
+    let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+    let store = Arc::new(MemStore::new());
+    let config = indexed::config(&recording).unwrap();
+    let shared = Arc::<MemStore>::clone(&store);
+    let ingest = Ingest::prepare(config, Arc::new(node.clients().unwrap()), shared).await.unwrap();
+    let (stop, stopped) = watch::channel(false);
+    let mut marks = ingest.marks();
+    let watching = async {
+        while marks.done() < recording.last() {
+            marks.moved().await;
+        }
+        assert!(collections(&store).is_empty(), "nobody said that these are collections");
+        assert!(open_questions(&store) > 0);
+        healed.store(true, Ordering::Relaxed);
+        while open_questions(&store) > 0 {
+            marks.moved().await;
+        }
+        stop.send_replace(true);
+    };
+    tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching);
+    assert_eq!(collections(&store).len(), 2);
+    for (late, at_once) in
+        indexed::digest(&*store).unwrap().iter().zip(indexed::digest(&*undisturbed).unwrap())
+    {
+        assert_eq!(*late, at_once);
+    }
+}
+
+/// A string as a contract returns it.
+fn returned(text: &[u8]) -> Value {
+    let mut bytes = U256::from(32).to_be_bytes::<32>().to_vec();
+    bytes.extend(U256::from(text.len()).to_be_bytes::<32>());
+    bytes.extend(text);
+    bytes.resize(bytes.len().next_multiple_of(32), 0);
+    format!("0x{}", hex::encode(bytes)).into()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_and_uris_that_cannot_be_read_are_empty_and_nothing_waits_for_them() {
+    let odd: [(&str, Value); 5] = [
+        ("nothing", "0x".into()),
+        ("a name of 32 bytes", format!("0x{}{}", "41".repeat(8), "00".repeat(24)).into()),
+        ("no UTF-8", returned(&[0xff, 0xfe])),
+        ("a megabyte", returned(&vec![b'a'; 1 << 20])),
+        ("a length beyond the end", format!("0x{:064x}{:064x}", 32, u64::MAX).into()),
+    ];
+    for (what, result) in odd {
+        let alter = move |exchange: Exchange<'_>| {
+            // What is large is not sent for every token.
+            let uris = if result.to_string().len() < 1000 { TOKEN_URI } else { TOKEN_URI_OF_7 };
+            if exchange.is_rpc("eth_call", NAME) || exchange.is_rpc("eth_call", uris) {
+                return exchange.with_result(&result);
+            }
+            exchange.answer
+        };
+        let store = indexed_with(alter).await;
+        let collections = collections(&store);
+        assert_eq!(collections.len(), 2, "{what}");
+        assert!(collections.values().all(|row| row.name.is_empty()), "{what}");
+        assert_eq!((tokens(&store, APES), tokens(&store, ZEBRAS)), (67, 3), "{what}");
+        assert_eq!(token(&store, APES, "7").unwrap().uri, "", "{what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_is_one_that_says_so_or_whose_tokens_tell_their_owners() {
+    // Says nothing about itself, but its tokens do.
+    let silent = indexed_with(|exchange: Exchange<'_>| {
+        if exchange.is_rpc("eth_call", ERC_165) && exchange.is_rpc("eth_call", APES) {
+            return exchange.with_error(-32000, "Reverted");
+        }
+        exchange.answer
+    });
+    assert_eq!(tokens(&*silent.await, APES), 67);
+    // Its transfers look like those of an ERC-721, and it is none: an ERC-20 whose amounts are indexed.
+    let none_of_them = |asked: &Arc<AtomicU64>| {
+        let counter = Arc::clone(asked);
+        move |exchange: Exchange<'_>| {
+            if is_about_nfts(&exchange) && exchange.is_rpc("eth_call", APES) {
+                counter.fetch_add(1, Ordering::Relaxed);
+                return exchange.with_error(-32000, "execution reverted");
+            }
+            exchange.answer
+        }
+    };
+    let (store, asked) = (Arc::new(MemStore::new()), Arc::new(AtomicU64::new(0)));
+    index_up_to(150, &store, none_of_them(&asked)).await;
+    assert!(asked.load(Ordering::Relaxed) > 0);
+    let refused = store::table::read::<Refused>(&*store.snapshot().unwrap(), &address(APES)).unwrap();
+    assert_eq!(refused, Some(100));
+    // That is remembered: later tokens raise no question, after a restart neither.
+    let asked = Arc::new(AtomicU64::new(0));
+    index_up_to(evm().last(), &store, none_of_them(&asked)).await;
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    assert_eq!(collections(&store).into_keys().collect::<Vec<_>>(), [ZEBRAS]);
+    assert_eq!(tokens(&store, APES), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_was_minted_before_the_index_began_is_completed_when_it_moves() {
+    let recording = evm();
+    let transfers = oracle::eth_calls("evm-scenario", OWNER_OF).unwrap();
+    // Token 1 of the apes is minted at 101 and moves later.
+    let id = U256::from(1).to_string();
+    let of_apes = |call: &&oracle::EthCall| Account::from(call.to).to_hex() == APES;
+    let moved =
+        transfers.iter().filter(of_apes).filter(|call| U256::from_be_slice(&call.argument) == U256::from(1));
+    let last = moved.max_by_key(|call| call.height).unwrap();
+    let start = last.height - 1;
+    assert!(start > 101, "the token does not move");
+    let config =
+        Config { start_height: Some(start), rich_list: false, ..indexed::config(&recording).unwrap() };
+    let store = Arc::new(MemStore::new());
+    let shared = Arc::<MemStore>::clone(&store);
+    indexed::index_as(config, Arc::clone(&recording), Options::default(), shared).await.unwrap();
+    let row = token(&store, APES, &id).unwrap();
+    assert_eq!(
+        Some(row.owner.as_slice()),
+        last.result.as_deref().and_then(abi::read_address).as_ref().map(<[u8; 20]>::as_slice)
+    );
+    assert_eq!((row.uri.as_str(), row.height), ("https://nft.test/1", last.height));
+    let collections = collections(&store);
+    assert_eq!(collections[APES].name, "Verify Apes");
+    assert_eq!(collections[APES].height, last.height, "the first transaction that the index has of it");
+    // One that never moves again is not known.
+    assert!(token(&store, APES, "0").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn move_and_wasm_tokens_that_were_there_before_are_completed_too() {
+    for (name, start, called) in [("move-scenario", 35, "Alpha Cats"), ("wasm-scenario", 57, "Wasm Cats")] {
+        let recording = Arc::new(Recording::open(&recording(name)).unwrap());
+        let config = Config { start_height: Some(start), ..indexed::config(&recording).unwrap() };
+        let store = Arc::new(MemStore::new());
+        // The recorded nodes were asked when tokens were minted: what they said then they say later too.
+        let said: BTreeMap<String, Value> = oracle::lines(name, "\"status\":200")
+            .unwrap()
+            .into_iter()
+            .filter_map(|line| Some((line["path"].as_str()?.to_owned(), line["answer"].clone())))
+            .collect();
+        let alter = move |exchange: Exchange<'_>| {
+            let said = said.get(&exchange.request.uri().to_string());
+            match said.filter(|_| exchange.answer.status == 501) {
+                Some(said) => Answer { status: http::StatusCode::OK, body: said.to_string().into() },
+                None => exchange.answer,
+            }
+        };
+        let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+        let shared = Arc::<MemStore>::clone(&store);
+        indexed::index_from(node.clients().unwrap(), config, shared, recording.last()).await.unwrap();
+        let found = collections(&store);
+        let (address, row) = found.iter().next().unwrap_or_else(|| panic!("{name}: no collection"));
+        assert_eq!(row.name, called, "{name}");
+        assert!(!row.creator.is_empty() && row.height >= start, "{name}");
+        let snapshot = store.snapshot().unwrap();
+        let tokens =
+            store::table::rows::<Tokens>(&*snapshot, &self::address(address), Direction::Asc, 10).unwrap();
+        assert!(!tokens.is_empty(), "{name}");
+        assert!(
+            tokens.iter().all(|(_, Message(token))| token.uri.starts_with("https://nft.test/")),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_without_a_virtual_machine_has_blocks_and_transactions_only() {
+    for name in ["wasm-scenario", "l1-l2/l1"] {
+        let recording = Arc::new(Recording::open(&recording(name)).unwrap());
+        let config = Config { vm: chain::Vm::None, ..indexed::config(&recording).unwrap() };
+        let store = Arc::new(MemStore::new());
+        let shared = Arc::<MemStore>::clone(&store);
+        indexed::index_as(config, Arc::clone(&recording), Options::default(), shared).await.unwrap();
+        let lane: schema::meta::BlockLane = schema::meta::read(&*store.snapshot().unwrap()).unwrap().unwrap();
+        assert_eq!((lane.height, lane.txs), (recording.last(), recording.summary().txs), "{name}");
+        assert!(collections(&store).is_empty());
+    }
+}

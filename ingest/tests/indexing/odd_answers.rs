@@ -1,0 +1,403 @@
+//! Answers that no recorded node gave and some node gives: each trap of `indexing.md` §14 that the block and the
+//! internal-transaction lane can step into.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ingest::{Config, Error, Ingest, Verify};
+use node::{Limits, Node};
+use replay::answers::{Answer, Service};
+use replay::{Options, Recording};
+use schema::block::Blocks;
+use schema::digest::TableDigest;
+use schema::meta::{self, BlockLane, CallLane};
+use serde_json::{Value, json};
+use store::{MemStore, Message, Store};
+use testkit::altered::{AlteredNode, Exchange};
+use testkit::{indexed, recording};
+use tokio::sync::OnceCell;
+use web::app::App;
+
+/// A height of the EVM scenario with one transaction, which is an EVM one, and the last height of these tests.
+const HEIGHT: u64 = 7;
+const LAST: u64 = 40;
+
+fn evm() -> Arc<Recording> {
+    Arc::new(Recording::open(&recording("evm-scenario")).unwrap())
+}
+
+async fn undisturbed() -> &'static [TableDigest] {
+    static DIGEST: OnceCell<Vec<TableDigest>> = OnceCell::const_new();
+    let index = || async {
+        let store = Arc::new(MemStore::new());
+        let options = Options { up_to: Some(LAST), ..Options::default() };
+        indexed::index(evm(), options, Arc::<MemStore>::clone(&store)).await.unwrap();
+        indexed::digest(&*store).unwrap()
+    };
+    DIGEST.get_or_init(index).await
+}
+
+/// What is altered here would be refused by its hashes; how an answer is understood is the matter.
+fn config() -> Config {
+    Config { verify: Verify::Off, ..indexed::config(&evm()).unwrap() }
+}
+
+/// The recording cut off at [`LAST`]: `/status` says so, and nothing above is asked for.
+fn ending(exchange: Exchange<'_>) -> Answer {
+    if exchange.service == Service::Comet && exchange.request.uri().path() == "/status" {
+        return exchange
+            .with_change(|status| status["sync_info"]["latest_block_height"] = LAST.to_string().into());
+    }
+    exchange.answer
+}
+
+/// Indexes from a node with altered answers and gives the database.
+async fn indexed_with(alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static) -> Arc<MemStore> {
+    let node = AlteredNode::start(evm(), alter).await.unwrap();
+    let store = Arc::new(MemStore::new());
+    let clients = node.clients().unwrap();
+    indexed::index_from(clients, config(), Arc::<MemStore>::clone(&store), LAST).await.unwrap();
+    store
+}
+
+/// Indexes from a node with altered answers until that fails; gives why, and the height that was reached.
+async fn failure_with(alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static) -> (Error, u64) {
+    let node = AlteredNode::start(evm(), alter).await.unwrap();
+    let store = Arc::new(MemStore::new());
+    let clients = Arc::new(node.clients().unwrap());
+    let ingest = Ingest::prepare(config(), clients, Arc::<MemStore>::clone(&store)).await.unwrap();
+    let error = indexed::failure(&ingest).await.unwrap();
+    let lane: BlockLane = meta::read(&*store.snapshot().unwrap()).unwrap().unwrap_or_default();
+    (error, lane.height)
+}
+
+/// The permanent error of a node that an ingest ended with.
+fn said_by_node(error: Error) -> (u64, node::Error) {
+    match error {
+        Error::Node { height, source, .. } => {
+            assert_eq!(source.kind(), node::Kind::Permanent);
+            (height, *source)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Alters the first answers to some questions: `times` to each, as `odd` does it.
+fn at_first(
+    times: u64,
+    is_asked: impl Fn(&Exchange<'_>) -> bool + Send + Sync + 'static,
+    odd: impl Fn(u64, Exchange<'_>) -> Answer + Send + Sync + 'static,
+) -> impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static {
+    let asked = AtomicU64::new(0);
+    move |exchange| {
+        if !is_asked(&exchange) {
+            return ending(exchange);
+        }
+        match asked.fetch_add(1, Ordering::Relaxed) {
+            n if n < times => odd(n, exchange),
+            _ => ending(exchange),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn null_receipts_and_errors_are_asked_again_until_the_receipts_come() {
+    let asked = |exchange: &Exchange<'_>| exchange.is_rpc("eth_getBlockReceipts", "\"0x7\"");
+    let store = indexed_with(at_first(4, asked, |n, exchange| match n {
+        0 | 1 => exchange.with_result(&Value::Null),
+        2 => exchange.with_error(-32603, "internal error"),
+        // Those of the block are not there yet.
+        _ => exchange.with_change(|receipts| drop(receipts.as_array_mut().unwrap().pop())),
+    }))
+    .await;
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pruned_receipts_are_an_error_and_not_an_empty_block() {
+    let (error, reached) = failure_with(|exchange| {
+        if exchange.is_rpc("eth_getBlockReceipts", "\"0x7\"") {
+            exchange.with_result(&json!([]))
+        } else if exchange.is_rpc("eth_getBlockByNumber", "\"0x7\"") {
+            exchange.with_result(&Value::Null)
+        } else {
+            ending(exchange)
+        }
+    })
+    .await;
+    assert!(matches!(error, Error::ReceiptsPruned { height: HEIGHT, tip: 226 }), "{error:?}");
+    assert!(reached < HEIGHT);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_are_missing_short_or_of_another_block_are_asked_again() {
+    let asked = |exchange: &Exchange<'_>| exchange.is_comet("block_results", HEIGHT);
+    let store = indexed_with(at_first(4, asked, |n, exchange| {
+        exchange.with_change(|results| match n {
+            0 => results["txs_results"] = Value::Null,
+            1 => results["txs_results"].as_array_mut().unwrap().push(json!({"code": 0})),
+            2 => results["height"] = "5".into(),
+            _ => *results = Value::Null,
+        })
+    }))
+    .await;
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_is_null_or_another_one_is_asked_again() {
+    let asked = |exchange: &Exchange<'_>| exchange.is_comet("block", HEIGHT);
+    let store = indexed_with(at_first(3, asked, |n, exchange| {
+        exchange.with_change(|block| match n {
+            0 => block["block"] = Value::Null,
+            1 => block["block"]["header"]["height"] = "8".into(),
+            _ => block["block"]["data"]["txs"][0] = "not base64!".into(),
+        })
+    }))
+    .await;
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_are_gone_far_below_the_tip_are_an_error() {
+    let gone = |exchange: Exchange<'_>| {
+        if exchange.is_comet("block_results", HEIGHT) {
+            return exchange.with_error(-32603, "could not find results for height #7");
+        }
+        ending(exchange)
+    };
+    let (error, reached) = failure_with(gone).await;
+    let (height, source) = said_by_node(error);
+    assert!(matches!(source, node::Error::ResultsMissing { tip: LAST, .. }), "{source:?}");
+    assert_eq!((height, reached < HEIGHT), (HEIGHT, true));
+
+    // Unless another endpoint has them.
+    let (without, with) =
+        (AlteredNode::start(evm(), gone).await.unwrap(), AlteredNode::start(evm(), ending).await.unwrap());
+    let mut endpoints = without.endpoints().unwrap();
+    endpoints.comet.extend(with.endpoints().unwrap().comet);
+    let (node, store) = (Node::new(endpoints, Limits::default()).unwrap(), Arc::new(MemStore::new()));
+    indexed::index_from(node, config(), Arc::<MemStore>::clone(&store), LAST).await.unwrap();
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_was_pruned_meanwhile_is_an_error() {
+    let (error, reached) = failure_with(|exchange| {
+        if exchange.is_comet("block", HEIGHT) {
+            return exchange.with_error(-32603, "height 7 is not available, lowest height is 30");
+        }
+        ending(exchange)
+    })
+    .await;
+    let (height, source) = said_by_node(error);
+    assert!(matches!(source, node::Error::Pruned { lowest: Some(30), .. }), "{source:?}");
+    assert_eq!((height, reached < HEIGHT), (HEIGHT, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_without_receipts_is_an_error_that_names_the_method() {
+    let (error, _) = failure_with(|exchange| {
+        if exchange.is_rpc("eth_getBlockReceipts", "") {
+            return exchange
+                .with_error(-32601, "the method eth_getBlockReceipts does not exist/is not available");
+        }
+        ending(exchange)
+    })
+    .await;
+    let (_, source) = said_by_node(error);
+    assert!(matches!(source, node::Error::MethodMissing { .. }), "{source:?}");
+    assert!(source.to_string().contains("eth_getBlockReceipts"), "{source}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_whose_node_is_mended_goes_on() {
+    // Twice, so that a second failure of the same kind is waited for too.
+    let alter = at_first(
+        2,
+        |exchange| exchange.is_rpc("eth_getBlockReceipts", ""),
+        |_, exchange| exchange.with_error(-32601, "the method eth_getBlockReceipts does not exist"),
+    );
+    let node = AlteredNode::start(evm(), alter);
+    let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
+    let config = Config { keep_trying: Some(Duration::from_millis(50)), ..config() };
+    let clients = Arc::new(node.clients().unwrap());
+    let ingest = Ingest::prepare(config, clients, Arc::<MemStore>::clone(&store)).await.unwrap();
+    let mut marks = ingest.marks();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let reached = async {
+        while marks.done() < LAST {
+            marks.moved().await;
+        }
+        stop.send_replace(true);
+    };
+    tokio::join!(async { ingest.run(stopped).await.unwrap() }, reached);
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_does_not_trace_holds_up_nothing_but_the_traces() {
+    let node = AlteredNode::start(evm(), |exchange| {
+        if exchange.is_rpc("debug_traceBlockByNumber", "") {
+            return exchange.with_error(-32601, "the method debug_traceBlockByNumber does not exist");
+        }
+        ending(exchange)
+    });
+    let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
+    let clients = Arc::new(node.clients().unwrap());
+    let ingest = Ingest::prepare(config(), clients, Arc::<MemStore>::clone(&store)).await.unwrap();
+    assert!(ingest.has_calls());
+    let marks = ingest.marks();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let reached = async {
+        marks.blocks.clone().wait_for(|mark| mark.height >= LAST).await.unwrap();
+        stop.send_replace(true);
+    };
+    tokio::join!(async { ingest.run(stopped).await.unwrap() }, reached);
+    let calls: CallLane = meta::read(&*store.snapshot().unwrap()).unwrap().unwrap_or_default();
+    assert!(calls.height < HEIGHT && calls.calls == 0, "{calls:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_fails_to_trace_within_its_block_is_traced_by_itself() {
+    let asked = |exchange: &Exchange<'_>| exchange.is_rpc("debug_traceBlockByNumber", "\"0x7\"");
+    let store = indexed_with(at_first(2, asked, |n, exchange| {
+        exchange.with_change(|traces| match n {
+            // Too few of them.
+            0 => drop(traces.as_array_mut().unwrap().pop()),
+            _ => untrace(&mut traces[0]),
+        })
+    }))
+    .await;
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+}
+
+fn untrace(entry: &mut Value) {
+    *entry = json!({"txHash": entry["txHash"], "error": "execution timeout"});
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_cannot_be_traced_is_indexed_without_frames_and_the_lane_goes_on() {
+    // The last one: there is no frame behind it that could be taken for its own.
+    let last = format!("\"{LAST:#x}\"");
+    let store = indexed_with(move |exchange| {
+        if exchange.is_rpc("debug_traceBlockByNumber", &last) {
+            return exchange.with_change(|traces| untrace(&mut traces[0]));
+        }
+        if exchange.is_rpc("debug_traceTransaction", "") {
+            return exchange.with_error(-32000, "execution timeout");
+        }
+        ending(exchange)
+    })
+    .await;
+    let recording = evm();
+    let receipts = recording.height(LAST).unwrap().eth_receipts.as_deref().unwrap();
+    let receipts: Value = serde_json::from_slice(receipts).unwrap();
+    let hash = receipts[0]["transactionHash"].as_str().unwrap();
+    let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
+    let total = |path: &str| -> u64 {
+        let response = app.get(&format!("/indexer/tx/v1/{path}?pagination.limit=1000"));
+        let body: Value = serde_json::from_slice(response.body()).unwrap();
+        assert_eq!(response.status(), 200, "{path}: {body}");
+        body["pagination"]["total"].as_str().unwrap().parse().unwrap()
+    };
+    assert_eq!(total(&format!("evm-internal-txs/{hash}")), 0);
+    let heights = (1..=LAST).map(|height| total(&format!("evm-internal-txs/by_height/{height}")));
+    assert_eq!(heights.sum::<u64>(), total("evm-internal-txs"));
+    assert_eq!(total("evm-txs"), 33);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_history_stops_the_index_before_it_is_mixed_in() {
+    let (error, reached) = failure_with(|exchange| {
+        if exchange.is_comet("block", HEIGHT) {
+            return exchange.with_change(|block| {
+                block["block"]["header"]["last_block_id"]["hash"] = "AB".repeat(32).into();
+            });
+        }
+        ending(exchange)
+    })
+    .await;
+    let Error::Fork { height: HEIGHT, parent, stored, .. } = error else { panic!("{error:?}") };
+    assert_eq!(parent, "AB".repeat(32));
+    assert!(stored != parent && reached < HEIGHT, "{stored} {reached}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_of_another_chain_behind_the_same_address_stops_the_index() {
+    let (error, reached) = failure_with(|exchange| {
+        if exchange.is_comet("block", HEIGHT) {
+            return exchange.with_change(|block| block["block"]["header"]["chain_id"] = "other-1".into());
+        }
+        ending(exchange)
+    })
+    .await;
+    let text = error.to_string();
+    assert!(text.contains("`other-1`") && text.contains("`e2e-evm-1`") && text.contains("block 7"), "{text}");
+    assert!(reached < HEIGHT);
+}
+
+/// A transaction with one message of a type that nobody knows, base64: body, auth info, one signature.
+const OF_UNKNOWN_TYPE: &str = "ChUKEwoML25vLnN1Y2guTXNnEgMKAUESABoBAA==";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_one_can_decode_is_recorded_opaque_and_never_stops_the_chain() {
+    // A height with several transactions; the first becomes garbage and the second of an unknown type.
+    let recording = evm();
+    let at = recording.heights().iter().find(|height| height.raw_txs().unwrap().len() >= 3).unwrap();
+    let (height, txs) = (at.height, at.raw_txs().unwrap().len());
+    let refused: Arc<Mutex<HashSet<String>>> = Arc::default();
+    let asked = Arc::clone(&refused);
+    let node = AlteredNode::start(Arc::clone(&recording), move |exchange| {
+        if exchange.is_comet("block", height) {
+            return exchange.with_change(|block| {
+                block["block"]["data"]["txs"][0] = "Z2FyYmFnZQ==".into();
+                block["block"]["data"]["txs"][1] = OF_UNKNOWN_TYPE.into();
+            });
+        }
+        if exchange.request.uri().path() == "/cosmos/tx/v1beta1/decode" {
+            let body = String::from_utf8_lossy(exchange.request.body()).into_owned();
+            asked.lock().unwrap().insert(body);
+            let body = r#"{"code":2,"message":"unable to resolve type URL /no.such.Msg: tx parse error","details":[]}"#;
+            return Answer { status: http::StatusCode::INTERNAL_SERVER_ERROR, body: body.into() };
+        }
+        exchange.answer
+    });
+    let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
+    let last = recording.last();
+    indexed::index_from(node.clients().unwrap(), config(), Arc::<MemStore>::clone(&store), last)
+        .await
+        .unwrap();
+
+    let row = store::table::read::<Blocks>(&*store.snapshot().unwrap(), &height).unwrap();
+    assert_eq!(row.map(|Message(block)| block.txs), Some(txs as u64));
+    let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
+    let path =
+        format!("/indexer/tx/v1/txs/by_height/{height}?pagination.reverse=false&pagination.limit=1000");
+    let body: Value = serde_json::from_slice(app.get(&path).body()).unwrap();
+    let listed = body["txs"].as_array().unwrap();
+    assert_eq!(listed.len(), txs);
+    let rest: Value = serde_json::from_slice(at.rest_txs.as_deref().unwrap()).unwrap();
+    // Each at its own place, with its own hash, and the right JSON behind the ones that are opaque.
+    for (i, raw) in ["garbage".as_bytes(), &unknown()].into_iter().enumerate() {
+        let hash = chain::hash::to_hex(&chain::hash::tx_hash(raw)).to_uppercase();
+        assert_eq!(listed[i]["txhash"], hash.as_str(), "{}", listed[i]);
+        let by_hash = app.get(&format!("/indexer/tx/v1/txs/{hash}"));
+        assert_eq!(by_hash.status(), 200);
+    }
+    for i in 2..txs {
+        let mut tx = listed[i]["tx"].clone();
+        tx.as_object_mut().unwrap().remove("@type");
+        assert_eq!(tx, rest[i]);
+    }
+    // The node was asked about the one that is a transaction, once; garbage needs no asking.
+    assert_eq!(refused.lock().unwrap().len(), 1);
+    assert!(refused.lock().unwrap().iter().all(|body| body.contains(OF_UNKNOWN_TYPE)));
+}
+
+fn unknown() -> Vec<u8> {
+    let body = [&b"\x0a\x15\x0a\x13\x0a\x0c/no.such.Msg\x12\x03\x0a\x01A"[..], b"\x12\x00", b"\x1a\x01\x00"];
+    body.concat()
+}

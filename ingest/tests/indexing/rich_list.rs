@@ -1,0 +1,153 @@
+//! The rich list where events do not tell everything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chain::{Account, U256};
+use ingest::{Config, Ingest, Verify};
+use replay::Recording;
+use replay::answers::Answer;
+use schema::meta::{self, RichLane};
+use schema::rich::{Address, Erc20, Erc20s, Holders, balance};
+use store::{MemStore, Message, Store};
+use testkit::altered::{AlteredNode, Exchange};
+use testkit::{indexed, recording};
+use tokio::sync::watch;
+
+const BALANCE_OF: &str = "0x70a08231";
+/// `GAS`, which everybody holds.
+const GAS: &str = "0x042add9e80f7a23ab71d5e1d392af1d3928b7d05";
+
+fn evm() -> Arc<Recording> {
+    Arc::new(Recording::open(&recording("evm-scenario")).unwrap())
+}
+
+fn address(hex: &str) -> Address {
+    Address::try_from(Account::from_hex_literal(hex).unwrap().as_bytes()).unwrap()
+}
+
+fn token(store: &MemStore, contract: &str) -> Option<Erc20> {
+    let row = store::table::read::<Erc20s>(&*store.snapshot().unwrap(), &address(contract)).unwrap();
+    row.map(|Message(token)| token)
+}
+
+/// What the holders of `contract` hold, least first.
+fn amounts(store: &MemStore, contract: &str) -> Vec<U256> {
+    let snapshot = store.snapshot().unwrap();
+    let len = store::ranked::len::<Holders>(&*snapshot, &address(contract)).unwrap();
+    let holders = store::ranked::slice::<Holders>(&*snapshot, &address(contract), 0..len).unwrap();
+    holders.into_iter().map(|((amount, _), ())| U256::from_be_bytes(amount)).collect()
+}
+
+/// Indexes all of `recording` from a node with altered answers, and goes on until `done`.
+async fn index(
+    config: Config,
+    alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static,
+    done: impl Fn(&MemStore) -> bool,
+) -> Arc<MemStore> {
+    let recording = evm();
+    let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+    let store = Arc::new(MemStore::new());
+    let shared = Arc::<MemStore>::clone(&store);
+    let ingest = Ingest::prepare(config, Arc::new(node.clients().unwrap()), shared).await.unwrap();
+    let (stop, stopped) = watch::channel(false);
+    let mut marks = ingest.marks();
+    let mut looks = tokio::time::interval(Duration::from_millis(20));
+    let watching = async {
+        while marks.done() < recording.last() {
+            marks.moved().await;
+        }
+        // Nothing tells of a commit that is no block's.
+        while !done(&store) {
+            looks.tick().await;
+        }
+        stop.send_replace(true);
+    };
+    let all = async { tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching) };
+    tokio::time::timeout(Duration::from_mins(2), all).await.unwrap();
+    store
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_changes_balances_without_telling_is_found_out_and_healed() {
+    let recording = evm();
+    let seven = format!("0x{:064x}", 7);
+    let at_the_end = format!("{:#x}", recording.last());
+    // Since the last block everybody holds 7 GAS.
+    let alter = move |exchange: Exchange<'_>| {
+        if exchange.is_rpc("eth_call", BALANCE_OF) && exchange.is_rpc("eth_call", &at_the_end) {
+            if exchange.is_rpc("eth_call", GAS) {
+                return exchange.with_result(&seven.clone().into());
+            }
+            return exchange.with_error(3, "execution reverted");
+        }
+        exchange.answer
+    };
+    let config = Config {
+        reconcile_every: Some(Duration::from_millis(20)),
+        // What is altered here would be refused by its hashes.
+        verify: Verify::Off,
+        ..indexed::config(&recording).unwrap()
+    };
+    let healed = |store: &MemStore| amounts(store, GAS).iter().all(|amount| *amount == U256::from(7));
+    let store = index(config, alter, healed).await;
+    assert!(token(&store, GAS).unwrap().drifting);
+    assert_eq!(amounts(&store, GAS).len(), 45);
+    // Where the contract says nothing there is nothing to compare.
+    let other = "0x4605ac7f98658de8dda464aa92f4e75023b1ab9e";
+    assert!(!token(&store, other).unwrap().drifting);
+    assert!(amounts(&store, other).iter().any(|amount| *amount > U256::from(7)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_there_before_the_list_began_is_asked_for_where_it_is_touched() {
+    // No account is told at the beginning, so nothing is known of GAS, which was there before.
+    nothing_is_known_of_gas(|target| target.starts_with("/cosmos/auth/v1beta1/accounts")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_of_which_only_the_first_page_is_told_are_not_taken_for_all() {
+    nothing_is_known_of_gas(|target| target.starts_with("/cosmos/auth/v1beta1/accounts?page=2")).await;
+}
+
+/// Indexes from a node that refuses the questions that `refused` says. It tells accounts in two pages, of which the second
+/// is at `?page=2`.
+async fn nothing_is_known_of_gas(refused: impl Fn(&str) -> bool + Send + Sync + 'static) {
+    let alter = move |exchange: Exchange<'_>| {
+        let target = exchange.request.uri().to_string();
+        let is_second = target.contains("pagination.key=");
+        let target = if is_second { target.replace("accounts?", "accounts?page=2&") } else { target };
+        if target.starts_with("/cosmos/auth/v1beta1/accounts") && !is_second && !refused(&target) {
+            let mut page: serde_json::Value = serde_json::from_slice(&exchange.answer.body).unwrap();
+            page["pagination"]["next_key"] = "AQ==".into();
+            return Answer { status: exchange.answer.status, body: page.to_string().into() };
+        }
+        if refused(&target) {
+            return Answer {
+                status: http::StatusCode::NOT_IMPLEMENTED,
+                body: r#"{"code":12,"message":"Not Implemented","details":[]}"#.into(),
+            };
+        }
+        exchange.answer
+    };
+    let recording = evm();
+    let store =
+        index(Config { verify: Verify::Off, ..indexed::config(&recording).unwrap() }, alter, |_| true).await;
+    let gas = token(&store, GAS).unwrap();
+    assert!(!gas.complete && !gas.drifting && !gas.silent, "{gas:?}");
+    // As the oracle of balances has it: whoever was touched last at a height holds what the contract said then.
+    let snapshot = store.snapshot().unwrap();
+    let calls = testkit::oracle::eth_calls("evm-scenario", BALANCE_OF).unwrap();
+    let mut last = std::collections::BTreeMap::new();
+    for call in calls {
+        last.insert((call.to, call.argument.clone()), call);
+    }
+    assert!(last.len() > 30);
+    for call in last.values() {
+        let held = balance(&*snapshot, &call.to, &Address::try_from(&call.argument[12..]).unwrap()).unwrap();
+        let told = U256::from_be_slice(call.result.as_deref().unwrap());
+        assert_eq!(held.map(U256::from_be_bytes).unwrap_or_default(), told, "{call:?}");
+    }
+    let lane: RichLane = meta::read(&*snapshot).unwrap().unwrap();
+    assert_eq!((lane.baseline, lane.height), (1, recording.last()));
+}

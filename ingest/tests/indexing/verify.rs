@@ -1,0 +1,139 @@
+//! Databases of recorded chains, damaged in every way that there is: each damage is found, and healed so that nothing of
+//! it is left.
+
+mod damages;
+mod database;
+mod evm_damages;
+mod owners;
+
+use ingest::verify::Scope;
+use schema::rollback::{Impossible, finish_pending, is_pending, rollback, take_back};
+use schema::tx::AccountTxs;
+use store::{List as _, Table as _};
+use testkit::ending::Ending;
+use testkit::indexed;
+
+use self::damages::Damage;
+use self::database::Indexed;
+
+/// More heights than the small recordings have.
+const EVERY_HEIGHT: Scope = Scope::Sample(1000);
+
+async fn find_and_heal(indexed: &Indexed, damages: &[Damage], scope: Scope) {
+    let mut failures = Vec::new();
+    for (name, damage) in damages {
+        let store = indexed.copy().unwrap();
+        damage(&*store).unwrap();
+        match indexed.heal(&store, scope).await {
+            Ok(done) if done.found.is_sound() => failures.push(format!("{name}: not found")),
+            Ok(_) => {}
+            Err(error) => failures.push(format!("{name}: {error}")),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_found_in_what_was_never_damaged() {
+    for name in ["wasm-scenario", "move-scenario", "evm-scenario", "l1-l2/l2"] {
+        let indexed = Indexed::new(name).await.unwrap();
+        let store = indexed.copy().unwrap();
+        let most = if name == "l1-l2/l2" { Scope::Sample(30) } else { EVERY_HEIGHT };
+        for scope in [most, Scope::Sample(5), Scope::All] {
+            let report = indexed.look(&store, scope).await.unwrap();
+            assert!(report.is_sound(), "{name} {scope:?}: {:#?}", report.findings);
+            assert!(report.checked["rows"] > 200, "{name} {scope:?}: {:?}", report.checked);
+        }
+        assert_eq!(indexed::digest(&*store).unwrap(), indexed.digest, "looking changes nothing");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_to_blocks_and_records_is_found_and_healed() {
+    let indexed = Indexed::new("wasm-scenario").await.unwrap();
+    find_and_heal(&indexed, damages::OF_BLOCKS, EVERY_HEIGHT).await;
+    find_and_heal(&indexed, damages::OF_RECORDS, EVERY_HEIGHT).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_to_lists_is_found_and_healed() {
+    let indexed = Indexed::new("wasm-scenario").await.unwrap();
+    find_and_heal(&indexed, damages::OF_LISTS, EVERY_HEIGHT).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_to_nfts_is_found_and_healed() {
+    let indexed = Indexed::new("wasm-scenario").await.unwrap();
+    find_and_heal(&indexed, damages::OF_NFTS, EVERY_HEIGHT).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_to_evm_records_call_frames_and_the_rich_list_is_found_and_healed() {
+    let indexed = Indexed::new("evm-scenario").await.unwrap();
+    find_and_heal(&indexed, evm_damages::OF_EVM, Scope::Sample(2)).await;
+    find_and_heal(&indexed, evm_damages::OF_RICH_LIST, Scope::Sample(2)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_taken_back_of_a_whole_database_is_what_a_rollback_takes() {
+    let indexed = Indexed::new("wasm-scenario").await.unwrap();
+    for from in [5, 31, 50, 67] {
+        let (store, rolled_back) = (indexed.copy().unwrap(), indexed.copy().unwrap());
+        take_back(&*store, from).unwrap();
+        rollback(&*rolled_back, from - 1).unwrap();
+        assert_eq!(indexed::digest(&*store).unwrap(), indexed::digest(&*rolled_back).unwrap(), "from {from}");
+    }
+    let store = indexed.copy().unwrap();
+    for from in [0, 3, 69] {
+        let error = take_back(&*store, from).unwrap_err();
+        assert!(matches!(error, Impossible::OutOfRange { first: 4, last: 67, .. }), "{error:?}");
+    }
+    assert_eq!(indexed::digest(&*store).unwrap(), indexed.digest);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_node_what_follows_from_other_rows_is_healed_and_nothing_else() {
+    let indexed = Indexed::new("wasm-scenario").await.unwrap();
+    let (_nobody, stop) = tokio::sync::watch::channel(false);
+    let heal = async |store| {
+        let scratch = database::scratch();
+        ingest::verify::repair(&store, None, EVERY_HEIGHT, &*scratch, stop.clone()).await.unwrap()
+    };
+    let store = indexed.copy().unwrap();
+    database::lose(&*store, schema::tx::TxByHash::SPEC).unwrap();
+    database::lose(&*store, schema::nft::Holdings::SPEC).unwrap();
+    let done = heal(std::sync::Arc::clone(&store)).await;
+    assert!(!done.found.is_sound() && done.left.is_sound(), "{:#?}", done.left.findings);
+    assert_eq!(indexed::digest(&*store).unwrap(), indexed.digest);
+
+    database::lose(&*store, AccountTxs::SPEC).unwrap();
+    let damaged = indexed::digest(&*store).unwrap();
+    let done = heal(std::sync::Arc::clone(&store)).await;
+    assert!(!done.left.is_sound() && done.steps.is_empty(), "{:?}", done.steps);
+    assert_eq!(indexed::digest(&*store).unwrap(), damaged);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn taking_back_a_damaged_database_may_end_between_any_two_commits() {
+    let indexed = Indexed::new("wasm-scenario").await.unwrap();
+    let back = indexed.copy().unwrap();
+    rollback(&*back, 30).unwrap();
+    let back = indexed::digest(&*back).unwrap();
+    for commits in 0.. {
+        let store = indexed.copy().unwrap();
+        // Beyond what stays, so that it is gone afterwards.
+        let (key, _) =
+            damages::entry(&*store, AccountTxs::SPEC, |ordinal, len| ordinal + 2 == len && len > 6).unwrap();
+        database::delete(&*store, AccountTxs::SPEC, key).unwrap();
+        let outcome = take_back(&Ending::after(commits, std::sync::Arc::clone(&store)), 31);
+        assert_eq!(is_pending(&*store).unwrap(), commits > 0 && outcome.is_err(), "after {commits} commits");
+        if commits > 0 {
+            finish_pending(&*store).unwrap();
+            assert_eq!(indexed::digest(&*store).unwrap(), back, "after {commits} commits");
+        }
+        if outcome.is_ok() {
+            assert!(commits > 10, "only {commits} commits");
+            break;
+        }
+    }
+}

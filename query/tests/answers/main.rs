@@ -1,0 +1,14 @@
+//! What is answered, over databases made by hand.
+//!
+//! One program, since each would take a minute to compile.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+
+mod changing_sets;
+mod hand_made;
+mod nft;
+mod paging;
+mod requests;
+mod rewound;
+mod rich_list;
+mod searching;

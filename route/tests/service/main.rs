@@ -1,0 +1,17 @@
+//! The routing service as a client sees it.
+//!
+//! One program, since each would take a minute to compile.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+
+mod any_body;
+mod balances;
+mod check_online;
+mod client;
+mod facts;
+mod openapi;
+mod recorded_chains;
+mod refusals;
+mod reloads;
+mod transport;
+mod worked_examples;
