@@ -21,7 +21,7 @@ use store::{RocksOptions, RocksStore, Store};
 use tempfile::TempDir;
 use testkit::indexed;
 use testkit::live::Live;
-use tokio::runtime::Runtime;
+use tokio::runtime::Builder;
 use web::app::App;
 use web::limits::Limits;
 use web::server::{Server, default_workers};
@@ -37,7 +37,8 @@ fn main() -> Result<()> {
     if !benches::measuring() {
         return Ok(());
     }
-    let runtime = Runtime::new()?;
+    // As `cairn run` does.
+    let runtime = Builder::new_multi_thread().enable_all().on_thread_start(ingest::behind_readers).build()?;
     report::line("a new block, every 100 ms: from the node's answer to ours (ms)");
     let mut rows = Vec::new();
     for (name, poll) in

@@ -50,7 +50,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
     let temporary = tempfile::Builder::new().prefix("cairn-demo-").tempdir();
     let temporary = temporary.context("making a temporary directory")?;
     let data = Some(args.data.unwrap_or_else(|| temporary.path().join("index")));
-    runtime::block_on(async {
+    runtime::block_on_indexing(async {
         let stop = interrupt::watch()?;
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let settings = Settings { data, listen: args.listen, ..settings_of(&node, base)? };

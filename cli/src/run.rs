@@ -20,7 +20,7 @@ use crate::{interrupt, metrics, progress, ready, reread, runtime};
 pub(crate) fn run(given: Given<Service>, serves: bool) -> anyhow::Result<()> {
     let settings = Settings::given(&given)?;
     let (screen, dial) = logging::start(&settings.log)?;
-    runtime::block_on(async {
+    runtime::block_on_indexing(async {
         let stop = interrupt::watch()?;
         reread::on_hangup(given, dial)?;
         index(&settings, serves, &screen, &stop, |_| Ok(())).await

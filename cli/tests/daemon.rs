@@ -43,6 +43,40 @@ fn what_is_logged_is_read_again_on_a_hangup_and_nothing_else() {
     assert_eq!(cairn.ended().0, Some(0));
 }
 
+/// Name and niceness of each thread of a process but its first (`proc_pid_stat(5)`).
+#[cfg(target_os = "linux")]
+#[allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+fn threads(process: u32) -> Vec<(String, i64)> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let others = tasks.map(Result::unwrap).filter(|task| *task.file_name() != *process.to_string());
+    // One that ends meanwhile has no more to be read.
+    let stats = others.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
+    let thread = |stat: String| {
+        let (name, rest) = stat.split_once('(').unwrap().1.rsplit_once(')').unwrap();
+        (name.to_owned(), rest.split_whitespace().nth(16).unwrap().parse().unwrap())
+    };
+    stats.map(thread).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_threads_of_the_index_come_after_those_that_answer() {
+    let played = Played::start("move-scenario", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut cairn = Cairn::start(&played.flags("run", &data));
+    cairn.logged("caught up");
+    let threads = threads(cairn.id());
+    let niceness = |of: &str| {
+        let of = threads.iter().filter(|(name, _)| name == of);
+        of.map(|(_, niceness)| *niceness).collect::<std::collections::BTreeSet<_>>()
+    };
+    let (index, servers) = (niceness("cairn"), niceness("web"));
+    assert!(!servers.is_empty() && index.last() > servers.last(), "{threads:?}");
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
 #[test]
 fn passwords_of_addresses_are_in_no_log_and_no_metric() {
     let played = Played::start("evm-scenario", &["--fault", "500@0.3", "--fault", "cut@0.1"]);

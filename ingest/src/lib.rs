@@ -18,6 +18,7 @@
 //! | [`nft`] | what is asked about NFTs, with the block and after it |
 //! | `rich` | the lane of ERC-20 holders |
 //! | `sink`, `index` | a derived height → rows |
+//! | `courtesy` | gives way to requests |
 //! | [`meter`] | what is counted |
 //! | [`verify`] | compares a database with the chain, and heals it |
 //!
@@ -27,6 +28,7 @@
 pub mod config;
 pub mod derive;
 
+mod courtesy;
 mod daemon;
 mod endorse;
 mod error;
@@ -46,6 +48,7 @@ mod source;
 pub mod verify;
 
 pub use self::config::{Config, Verify};
+pub use self::courtesy::behind_readers;
 pub use self::daemon::Ingest;
 pub use self::error::Error;
 pub use self::marks::{Mark, Marks};

@@ -105,6 +105,11 @@ impl Cairn {
         self.logged("serving")["url"].as_str().unwrap().to_owned()
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let sent =
             Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();

@@ -13,6 +13,7 @@ use chain::tx::DecodedTx;
 use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
 
 use super::{AskAgain, Block, EvmTx, Failure, Part, Rules, Tx, Workshop};
+use crate::courtesy::after_you;
 use crate::nft::{Answers, NftAt};
 
 /// What the node answered about one height.
@@ -80,6 +81,7 @@ pub fn block(
     let mut cosmos = CosmosTxs::new(&block, &results, rendered, rules);
     for (index, (raw, result)) in raw.iter().zip(&results.txs_results).enumerate() {
         cosmos.add(index, raw, result, workshop)?;
+        after_you();
     }
     if !cosmos.unrendered.is_empty() {
         return Err(Failure::Unrendered(cosmos.unrendered));
@@ -263,6 +265,7 @@ fn evm_txs(receipts: &[evm::Receipt<'_>], workshop: &mut Workshop) -> Result<Vec
         evm::write_evm_tx(&mut workshop.record, receipt);
         let mut accounts = AccountSet::new();
         receipt.accounts(&mut accounts)?;
+        after_you();
         Ok(EvmTx {
             hash: receipt.hash()?,
             payload: workshop.evm_tx.encode(&workshop.record),

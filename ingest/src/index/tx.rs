@@ -12,6 +12,7 @@ use store::{Message, Order, Snapshot, Txn};
 
 use super::BlockIndex;
 use crate::Error;
+use crate::courtesy::after_you;
 use crate::derive::Block;
 
 /// Message-type sets whose numbers are remembered; the recorded chains have fewer than a hundred.
@@ -46,6 +47,7 @@ impl BlockIndex for TxRows {
                 txn.push::<AccountTxs>(&(Owner(account), role), seq)?;
                 txn.push::<AccountSetTxs>(&(Owner(account), role, set), seq)?;
             }
+            after_you();
         }
         Ok(())
     }
