@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use ingest::Config;
 use node::{Endpoints, Limits, Node};
 use replay::{Addresses, Fault, Options, Recording, ReplayNode};
 use schema::nft::Questions;
@@ -170,7 +171,9 @@ impl World {
         }
         let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
         let ending = Arc::new(Ending::after(u64::MAX, self.store()));
-        let config = indexed::config(&self.chain)?;
+        // As a daemon's: results that are missing below the tip are no reason to end.
+        let keep_trying = Some(Duration::from_millis(50));
+        let config = Config { keep_trying, ..indexed::config(&self.chain)? };
         let node = Arc::new(Node::new(all, limits)?);
         let store = Arc::<Ending>::clone(&ending);
         let starting = tokio::spawn(Live::start(node, config, store));
