@@ -14,7 +14,7 @@ use schema::block::hash_at;
 use store::Store;
 
 use crate::Error;
-use crate::source::insist;
+use crate::source::{Patience, insist};
 
 /// How long an endpoint that does not answer is waited for before the history of another is believed.
 const HEARING: Duration = Duration::from_secs(20);
@@ -47,7 +47,7 @@ impl Forks {
             return Ok(Verdict::Contradiction);
         }
         if let Some(other) = self.another(height, origin).await
-            && self.is_ours(height, &other)?
+            && self.is_ours(height, &other)? == Some(true)
         {
             let reason =
                 format!("its block {height} is not the one that is indexed and that another endpoint has");
@@ -102,16 +102,23 @@ impl Forks {
 
     /// Whether the node's block at `height` is the indexed one; a node that no longer has it cannot say no.
     async fn agrees(&self, height: u64) -> Result<bool, Error> {
-        let answer = match insist(height, "block", || self.node.comet.block(height)).await {
-            Err(Error::Node { source, .. }) if source.is_pruned() => return Ok(false),
-            answer => answer?,
-        };
-        self.is_ours(height, &answer.bytes)
+        let mut patience = Patience::new(height);
+        loop {
+            let answer = match insist(height, "block", || self.node.comet.block(height)).await {
+                Err(Error::Node { source, .. }) if source.is_pruned() => return Ok(false),
+                answer => answer?,
+            };
+            if let Some(is_ours) = self.is_ours(height, &answer.bytes)? {
+                return Ok(is_ours);
+            }
+            patience.wait(&"it is about another height").await;
+        }
     }
 
-    fn is_ours(&self, height: u64, answer: &[u8]) -> Result<bool, Error> {
+    /// Whether the block that is answered is the indexed one; `None` if it is not a block of `height`.
+    fn is_ours(&self, height: u64, answer: &[u8]) -> Result<Option<bool>, Error> {
         let ours = hash_at(&*self.store.snapshot()?, height)?;
-        let theirs = chain::comet::parse_block(answer).ok().map(|block| block.hash);
-        Ok(ours.is_some() && ours == theirs)
+        let theirs = chain::comet::parse_block(answer).ok().filter(|block| block.header.height == height);
+        Ok(theirs.map(|block| ours == Some(block.hash)))
     }
 }
