@@ -127,6 +127,21 @@ async fn a_chain_that_changed_while_nobody_looked_is_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_common_ancestor_is_found_among_answers_about_other_heights() {
+    let chain = open("evm-scenario");
+    let other = Arc::new(chain.forked(140, 3).unwrap());
+    let scene = Scene::of(&[&chain], 150).await;
+    let mut live = scene.live().await;
+    live.reach(&chain, 150).await.unwrap();
+    scene.played[0].set_faults(vec!["other-height@0.5".parse().unwrap()]);
+    scene.played[0].switch(Arc::clone(&other), 160).unwrap();
+    live.reach(&other, 160).await.unwrap();
+    live.stop().await.unwrap();
+    assert!(scene.played[0].faulted() > 0);
+    assert_eq!(scene.digest(), undisturbed(&other, 160).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_was_reset_and_runs_the_same_blocks_again_takes_nothing_back() {
     let chain = open("evm-scenario");
     let scene = Scene::of(&[&chain], 120).await;
