@@ -11,6 +11,7 @@ use store::{Message, Txn};
 
 use super::Told;
 use crate::Error;
+use crate::meter::Event;
 
 /// What went into and out of an account in a block; `None` if it is more than 256 bits can count, which no honest token
 /// does.
@@ -145,7 +146,7 @@ fn balance(token: &Erc20, held: Option<U256>, flow: Flow) -> Option<U256> {
 
 fn drifts(token: &mut Erc20, contract: &Address, height: u64, reason: &str) {
     if !token.drifting {
-        super::reconcile::count_drift();
+        Event::Drift.count();
         let contract = hex(contract);
         tracing::warn!(contract, height, reason, "balances of a token drift: they are asked for from now on");
     }

@@ -33,11 +33,6 @@ pub(super) struct Reconciler {
     last: Option<Address>,
 }
 
-/// Counts a token that turned out to drift.
-pub(super) fn count_drift() {
-    Event::Drift.count();
-}
-
 impl Worker {
     /// Samples the next token, and heals it if it drifts; `None` if the lane is to stop.
     pub(super) fn sample(&self, reconciler: &mut Reconciler, lane: &RichLane) -> Result<Option<()>, Error> {
@@ -57,7 +52,7 @@ impl Worker {
             contract = token_name, account, added_up = %held, height = lane.height,
             "balances of a token drift: all its holders are asked about, and from now on whoever is touched"
         );
-        count_drift();
+        Event::Drift.count();
         token.drifting = true;
         self.heal(&contract, &token, lane.height)
     }

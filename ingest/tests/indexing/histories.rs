@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ingest::{Config, Error};
+use ingest::{Config, Error, Verify};
 use node::{Endpoints, Limits, Node};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::digest::TableDigest;
@@ -124,6 +124,26 @@ async fn a_chain_that_changed_while_nobody_looked_is_followed() {
         taken_back.push(scene.rewinds());
     }
     assert!(taken_back[0] > 0 && taken_back[0] == taken_back[1], "the second start takes nothing back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_history_that_is_gone_claimed_is_not_held_against_the_next() {
+    let chain = open("evm-scenario");
+    let other = Arc::new(chain.forked(140, 3).unwrap());
+    let mut scene = Scene::of(&[&chain], 150).await;
+    let mut taken_back = Vec::new();
+    for (of, verify, height) in
+        [(&chain, Verify::Hashes, 150), (&other, Verify::Off, 150), (&other, Verify::Hashes, 160)]
+    {
+        scene.config.verify = verify;
+        scene.played[0].switch(Arc::clone(of), height).unwrap();
+        let mut live = scene.live().await;
+        live.reach(of, height).await.unwrap();
+        live.stop().await.unwrap();
+        taken_back.push(scene.rewinds());
+    }
+    assert_eq!(scene.digest(), undisturbed(&other, 160).await);
+    assert!(0 < taken_back[1] && taken_back[1] == taken_back[2], "{taken_back:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

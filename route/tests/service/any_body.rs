@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use crate::client::{Client, USER, USER_HEX, example};
+use crate::client::{Client, USER, USER_HEX, example, questions};
 
 /// Good bodies; what is done to them below makes most of them bad.
 fn good() -> Vec<(&'static str, Value)> {
@@ -21,28 +21,16 @@ fn good() -> Vec<(&'static str, Value)> {
         "dest_asset_denom": layer_zero["layer_zero_transfer"]["denom_out"],
         "operations": [layer_zero], "address_list": [USER_HEX, USER],
     });
-    let wish = json!({ "source_asset_denom": "uinit", "source_asset_chain_id": "interwoven-1", "dest_chain_id": "yominet-1" });
-    vec![
+    let mut bodies = questions();
+    bodies.extend([
         ("/v2/fungible/route", example("route-request")),
         ("/v2/fungible/msgs", msgs),
         ("/v2/fungible/msgs", over),
         ("/v2/fungible/msgs_direct", direct),
-        ("/op-hook", example("op-hook-request")),
-        ("/v2/info/balances", example("balances-request")),
-        ("/v2/tx/track", example("track-request")),
-        ("/v2/fungible/assets_from_source", example("assets-from-source-request")),
-        (
-            "/v2/fungible/assets_between_chains",
-            json!({ "source_chain_id": "interwoven-1", "dest_chain_id": "1" }),
-        ),
-        (
-            "/v2/fungible/ibc_origin_assets",
-            json!({ "assets": [{ "denom": "uinit", "chain_id": "interwoven-1" }] }),
-        ),
-        ("/v2/fungible/recommend_assets", json!({ "requests": [wish] })),
         ("/v2/tx/submit", json!({})),
         ("/nft", json!({})),
-    ]
+    ]);
+    bodies
 }
 
 const KNOWN: &[&str] = &[

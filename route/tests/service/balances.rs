@@ -5,11 +5,8 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::client::fixture::Fixture;
-use crate::client::recorded::{Chains, HOLDER, TOKEN_A, USER, WRAPPED, answers};
+use crate::client::recorded::{Chains, HOLDER, L1, L2, TOKEN_A, USER, WRAPPED, answers};
 use crate::client::{ASK, Client};
-
-const L1: &str = "e2e-l1-1";
-const L2: &str = "e2e-l2-1";
 
 #[tokio::test]
 async fn balances_are_what_the_nodes_answered() {

@@ -6,21 +6,10 @@ use std::time::{Duration, Instant};
 use registry::facts::BridgeFacts;
 use registry::{Endpoints, Facts};
 use route::Service;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::client::Client;
-use crate::client::recorded::{BRIDGED, Chains, USER, VOUCHER, WRAPPED, example};
-
-const L1: &str = "e2e-l1-1";
-const L2: &str = "e2e-l2-1";
-
-fn between(source: (&str, &str), dest: (&str, &str), amount: &str) -> Value {
-    json!({
-        "amount_in": amount,
-        "source_asset_chain_id": source.0, "source_asset_denom": source.1,
-        "dest_asset_chain_id": dest.0, "dest_asset_denom": dest.1,
-    })
-}
+use crate::client::recorded::{BRIDGED, Chains, L1, L2, USER, VOUCHER, WRAPPED, between, example};
 
 #[tokio::test]
 async fn what_the_chains_say_closes_ways_and_is_told() {

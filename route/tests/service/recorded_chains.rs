@@ -6,20 +6,9 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::client::fixture::Fixture;
 use crate::client::recorded::{
-    BRIDGED, Chains, HOLDER, OTHER, TOKEN_A, TOKEN_B, USER, VOUCHER, WRAPPED, example,
+    BRIDGED, Chains, HOLDER, L1, L2, OTHER, TOKEN_A, TOKEN_B, USER, VOUCHER, WRAPPED, between, example,
 };
 use crate::client::signing::sign;
-
-const L1: &str = "e2e-l1-1";
-const L2: &str = "e2e-l2-1";
-
-fn between(source: (&str, &str), dest: (&str, &str), amount: &str) -> Value {
-    json!({
-        "amount_in": amount,
-        "source_asset_chain_id": source.0, "source_asset_denom": source.1,
-        "dest_asset_chain_id": dest.0, "dest_asset_denom": dest.1,
-    })
-}
 
 /// A request for messages of the route that the service gives for `request`.
 async fn of_route(client: &Client, request: &Value, addresses: &[&str]) -> Value {

@@ -5,7 +5,7 @@ use http::Method;
 use registry::Endpoints;
 use serde_json::{Value, json};
 
-use crate::client::{Client, USER, USER_HEX, example};
+use crate::client::{Client, USER, USER_HEX, example, questions};
 
 /// A body for every endpoint that takes one, and is glad of it.
 async fn good(client: &Client) -> Vec<(&'static str, Value)> {
@@ -18,25 +18,13 @@ async fn good(client: &Client) -> Vec<(&'static str, Value)> {
     route.as_object_mut().unwrap().remove("slippage_tolerance_percent");
     msgs["operations"] = client.post("/v2/fungible/route", &route).await.ok()["operations"].clone();
     msgs["address_list"] = json!([USER, USER]);
-    let wish = json!({ "source_asset_denom": "uinit", "source_asset_chain_id": "interwoven-1", "dest_chain_id": "yominet-1" });
-    vec![
+    let mut bodies = questions();
+    bodies.extend([
         ("/v2/fungible/route", route),
         ("/v2/fungible/msgs", msgs),
         ("/v2/fungible/msgs_direct", direct),
-        ("/op-hook", example("op-hook-request")),
-        ("/v2/info/balances", example("balances-request")),
-        ("/v2/tx/track", example("track-request")),
-        ("/v2/fungible/assets_from_source", example("assets-from-source-request")),
-        (
-            "/v2/fungible/assets_between_chains",
-            json!({ "source_chain_id": "interwoven-1", "dest_chain_id": "1" }),
-        ),
-        (
-            "/v2/fungible/ibc_origin_assets",
-            json!({ "assets": [{ "denom": "uinit", "chain_id": "interwoven-1" }] }),
-        ),
-        ("/v2/fungible/recommend_assets", json!({ "requests": [wish] })),
-    ]
+    ]);
+    bodies
 }
 
 async fn refused(client: &Client, path: &str, body: &Value) -> String {

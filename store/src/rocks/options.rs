@@ -107,6 +107,9 @@ impl RocksOptions {
         // The owner deletes files that it has replaced; only a descriptor keeps them readable
         // (RocksDB's wiki, "Read-only and secondary instances").
         options.set_max_open_files(-1);
+        // Otherwise every catch-up starts sixteen threads for each column family, to open the tables that there are not
+        // (`VersionBuilder::Rep::LoadTableHandlers`).
+        options.set_max_file_opening_threads(1);
         options
     }
 

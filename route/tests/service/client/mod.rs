@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use registry::{Endpoints, Registry};
 use route::{Config, Service};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use web::app::App;
 
@@ -123,6 +123,26 @@ pub(crate) fn mainnet() -> Registry {
     let loaded = registry::load(&here("tests/mainnet")).unwrap();
     assert_eq!(loaded.problems, []);
     loaded.registry
+}
+
+/// A good body for every endpoint whose body does not depend on another's answer.
+pub(crate) fn questions() -> Vec<(&'static str, Value)> {
+    let wish = json!({ "source_asset_denom": "uinit", "source_asset_chain_id": "interwoven-1", "dest_chain_id": "yominet-1" });
+    vec![
+        ("/op-hook", example("op-hook-request")),
+        ("/v2/info/balances", example("balances-request")),
+        ("/v2/tx/track", example("track-request")),
+        ("/v2/fungible/assets_from_source", example("assets-from-source-request")),
+        (
+            "/v2/fungible/assets_between_chains",
+            json!({ "source_chain_id": "interwoven-1", "dest_chain_id": "1" }),
+        ),
+        (
+            "/v2/fungible/ibc_origin_assets",
+            json!({ "assets": [{ "denom": "uinit", "chain_id": "interwoven-1" }] }),
+        ),
+        ("/v2/fungible/recommend_assets", json!({ "requests": [wish] })),
+    ]
 }
 
 /// A worked example of `router-api.md`.

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use registry::{Endpoints, Registry};
 use replay::{Addresses, Options, Recording, ReplayNode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Client, here};
 
@@ -24,6 +24,19 @@ pub(crate) const WRAPPED: &str = "evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2";
 pub(crate) const TOKEN_A: &str = "0xC3931Da4f49Bdae5F28F070B5b9f0e3af4486061";
 pub(crate) const TOKEN_B: &str = "0x8E554e26bA3C2f3E6E20b5fd875D39059AAf2d4f";
 
+/// The two that a bridge connects.
+pub(crate) const L1: &str = "e2e-l1-1";
+pub(crate) const L2: &str = "e2e-l2-1";
+
+/// A request for the way of `amount` from a denomination to another, each with its chain before it.
+pub(crate) fn between(source: (&str, &str), dest: (&str, &str), amount: &str) -> Value {
+    json!({
+        "amount_in": amount,
+        "source_asset_chain_id": source.0, "source_asset_denom": source.1,
+        "dest_asset_chain_id": dest.0, "dest_asset_denom": dest.1,
+    })
+}
+
 /// The four nodes.
 pub(crate) struct Chains {
     pub(crate) l1: ReplayNode,
@@ -36,17 +49,22 @@ fn recording(name: &str) -> Arc<Recording> {
     Arc::new(Recording::open(&here("../recordings").join(name)).unwrap())
 }
 
-static L1: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1-l2/l1"));
-static L2: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1-l2/l2"));
-static A: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("evm-oft/a"));
-static B: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("evm-oft/b"));
+static PLAYED_L1: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1-l2/l1"));
+static PLAYED_L2: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("l1-l2/l2"));
+static PLAYED_A: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("evm-oft/a"));
+static PLAYED_B: LazyLock<Arc<Recording>> = LazyLock::new(|| recording("evm-oft/b"));
 
 impl Chains {
     pub(crate) async fn start() -> Self {
         let play = async |recording: &LazyLock<Arc<Recording>>| {
             ReplayNode::start(Arc::clone(recording), Addresses::default(), Options::default()).await.unwrap()
         };
-        Self { l1: play(&L1).await, l2: play(&L2).await, a: play(&A).await, b: play(&B).await }
+        Self {
+            l1: play(&PLAYED_L1).await,
+            l2: play(&PLAYED_L2).await,
+            a: play(&PLAYED_A).await,
+            b: play(&PLAYED_B).await,
+        }
     }
 
     /// A registry with the addresses of these nodes.
