@@ -152,6 +152,8 @@ const NEAR: u64 = 2;
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn known(height: Option<u64>, earliest: Option<u64>) -> Known {
@@ -174,6 +176,28 @@ mod tests {
         assert!(!Known::default().reached(6));
         assert!(known.named(4, Instant::now()), "a node can be reset");
         assert_eq!(known.height, Some(4));
+    }
+
+    #[test]
+    fn a_status_that_was_overtaken_moves_nothing_and_a_later_one_may_go_back() {
+        let status = |height| Status {
+            chain_id: "c-1".to_owned(),
+            node_version: String::new(),
+            latest_height: height,
+            latest_hash: Some([7; 32]),
+            earliest_height: 1,
+            catching_up: false,
+        };
+        let told = |height| NewBlock { chain_id: "c-1".to_owned(), height, parent: Some([6; 32]) };
+        let (mut known, asked) = (Known::default(), Instant::now());
+        known.event(&told(9));
+        known.event(&told(8));
+        assert_eq!((known.height, known.parent), (Some(9), Some([6; 32])));
+        known.seen = Some(asked + Duration::from_secs(1));
+        known.stated(&status(8), asked);
+        assert_eq!((known.height, known.hash), (Some(9), None));
+        known.stated(&status(8), Instant::now());
+        assert_eq!((known.height, known.hash, known.parent), (Some(8), Some([7; 32]), None));
     }
 
     #[test]

@@ -263,6 +263,20 @@ async fn a_silent_websocket_is_found_out_and_replaced() {
 }
 
 #[tokio::test]
+async fn what_a_websocket_tells_of_another_chain_is_not_heard() {
+    let (mouth, feed) = feed();
+    let server = node(&at(7), Some(feed)).await;
+    let comet = comet([&server]);
+    watching(&comet, HOUR, async {
+        mouth.send(event("c-2", 99)).unwrap();
+        mouth.send(event("c-1", 8)).unwrap();
+        let state = until(&comet, |state| state.height > Some(7)).await;
+        assert_eq!(state.height, Some(8));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_endpoint_of_another_chain_is_named_and_not_asked_until_it_is_right() {
     let good = node(&at(10), None).await;
     let chain = Arc::new(AtomicU64::new(2));

@@ -92,6 +92,22 @@ async fn below_the_head_the_first_is_waited_for() {
 }
 
 #[tokio::test]
+async fn the_head_is_that_of_who_is_furthest() {
+    let slow = node(Play::Hang).await;
+    let behind =
+        Server::play(
+            |_, asked| {
+                if asked.line == "GET /status" { result(&STATUS.replace("50", "40")) } else { block() }
+            },
+        )
+        .await;
+    let comet = comet([&slow, &behind], Limits { timeout: TIMEOUT, ..limits() }).await;
+    let began = Instant::now();
+    comet.block(45).await.unwrap();
+    assert!(began.elapsed() >= TIMEOUT, "{:?}", began.elapsed());
+}
+
+#[tokio::test]
 async fn without_budget_the_first_is_waited_for() {
     let (slow, fast) = (node(Play::Hang).await, node(block()).await);
     let comet = comet([&slow, &fast], Limits { timeout: TIMEOUT, ..limits() }).await;

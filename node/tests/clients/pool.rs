@@ -151,6 +151,31 @@ async fn an_ordered_pause_is_kept_to() {
 }
 
 #[tokio::test]
+async fn of_several_that_rest_the_first_to_be_ready_is_waited_for() {
+    let busy = async |pause| Server::always(Play::Answer(429, pause, Vec::new())).await;
+    let pauses = ["retry-after: 30\r\n", "retry-after: 20\r\n"];
+    for [first, second] in [[0, 1], [1, 0]] {
+        let servers = [busy(pauses[first]).await, busy(pauses[second]).await];
+        let comet = comet(servers.each_ref().map(|server| server.url.clone()));
+        comet.block(50).await.unwrap_err();
+        let error = comet.block(50).await.unwrap_err();
+        assert!(matches!(error, Error::Resting { left, .. } if left <= Duration::from_secs(20)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_endpoint_did_wrong_is_remembered_and_a_height_too_high_is_nothing_wrong() {
+    let server = Server::in_turn(vec![page(), future(40), future(41)]).await;
+    let comet = comet([server.url.clone()]);
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        comet.block(50).await.unwrap_err();
+        said.push(comet.endpoints()[0].last_error.clone().unwrap());
+    }
+    assert!(said[0].contains("502") && said.iter().all(|error| *error == said[0]), "{said:?}");
+}
+
+#[tokio::test]
 async fn a_no_from_those_who_may_be_asked_is_not_final_while_another_rests() {
     let busy = Server::always(Play::Answer(503, "retry-after: 30\r\n", Vec::new())).await;
     let no = Server::always(fault(500, PRUNED)).await;
