@@ -83,6 +83,23 @@ fn refuse_all(line: &Line, place: usize, edits: &[(&str, Value)]) {
 }
 
 #[test]
+fn a_sender_is_arbitrary_only_where_the_sdk_says_that_the_signature_is_wrong() {
+    let (line, place) = find("evm-scenario", |receipt| receipt["status"] == "0x0");
+    let results: Value = serde_json::from_str(line.block_results.get()).unwrap();
+    assert_eq!((place, results["txs_results"].as_array().unwrap().len()), (0, 1), "a receipt and its result");
+    let receipts = std::str::from_utf8(line.receipts()).unwrap();
+    let other = edited(receipts, "/0/from", &json!(format!("0x{}", "ab".repeat(20))));
+    let failed = |codespace: &str| {
+        let mut results = results.clone();
+        results["txs_results"][0]["code"] = json!(4);
+        results["txs_results"][0]["codespace"] = json!(codespace);
+        check(&line, None, &results.to_string(), &other)
+    };
+    assert!(failed("sdk").is_ok());
+    assert!(failed("evm").unwrap_err().contains("from"));
+}
+
+#[test]
 fn every_change_to_the_receipt_of_a_call_is_refused_by_name() {
     let (line, place) = find("evm-scenario", |receipt| {
         receipt["logs"].as_array().is_some_and(|logs| logs.len() > 1) && receipt["to"].is_string()

@@ -16,13 +16,15 @@ use chain::Vm;
 use node::{EndpointState, Node, Standing};
 use schema::block::hash_at;
 use schema::meta::Identity;
-use schema::rewind;
+use schema::rewind::{self, By};
+use schema::rollback;
 use store::Store;
 use tokio::sync::watch;
 
 use crate::Error;
-use crate::config::Config;
+use crate::config::{Config, Verify};
 use crate::derive::Workshops;
+use crate::endorse::Endorsements;
 use crate::fork::{Forks, Verdict};
 use crate::lanes::Cores;
 use crate::marks::{Marks, Published};
@@ -79,12 +81,11 @@ impl Ingest {
         let work = async {
             while !*stop.borrow() {
                 if let Err(error) = Box::pin(self.run_lanes(stop.clone())).await {
-                    let recovered = tokio::select! {
-                        recovered = Box::pin(self.recover(error)) => recovered,
+                    tokio::select! {
+                        recovered = Box::pin(self.recover_or_give_up(error)) => recovered?,
                         // Whoever could stop us is gone: that is a stop too.
                         _ = stop.wait_for(|stop| *stop) => return Ok(()),
-                    };
-                    recovered?;
+                    }
                 } else {
                     return Ok(());
                 }
@@ -176,16 +177,25 @@ impl Ingest {
         }
     }
 
+    async fn recover_or_give_up(&self, error: Error) -> Result<(), Error> {
+        match self.recover(error).await {
+            Err(error) => self.give_up(error).await,
+            recovered => recovered,
+        }
+    }
+
     /// Does what it takes for the lanes to go on after `error`; the error itself if nothing helps.
     async fn recover(&self, error: Error) -> Result<(), Error> {
         match error {
             Error::Fork { height, told_by: Some(ref origin), .. } => {
                 tracing::warn!(%error, "another history");
-                if self.go_along(height.saturating_sub(1), origin).await? {
-                    Ok(())
-                } else {
-                    self.give_up(error).await
+                if !self.go_along(height.saturating_sub(1), origin).await? {
+                    if self.node.comet.endpoints().len() <= 1 {
+                        return Err(error);
+                    }
+                    self.node.distrust(origin, "its block names a parent that it does not have");
                 }
+                Ok(())
             }
             Error::Elsewhere { height, ref origin } => {
                 tracing::warn!(%error, "another history");
@@ -201,7 +211,7 @@ impl Ingest {
                 wait_for_room(&*self.store, &error).await;
                 Ok(())
             }
-            error => self.give_up(error).await,
+            error => Err(error),
         }
     }
 
@@ -213,6 +223,16 @@ impl Ingest {
         Ok(())
     }
 
+    /// What verifies signatures, where they are to be.
+    pub(crate) fn endorsements(&self) -> Option<Endorsements> {
+        match &self.config.verify {
+            Verify::Signatures { trusted } => {
+                Some(Endorsements::new(Arc::clone(&self.node), self.config.chain_id.clone(), *trusted))
+            }
+            Verify::Off | Verify::Hashes => None,
+        }
+    }
+
     /// Finds out whose block `height` is the chain's, and follows; false if nobody can be followed.
     async fn go_along(&self, height: u64, origin: &node::Origin) -> Result<bool, Error> {
         let last = self.published.blocks.borrow().height;
@@ -221,6 +241,8 @@ impl Ingest {
             store: Arc::clone(&self.store),
             start_height: self.identity.start_height,
             max_rewind: self.config.max_rewind,
+            verified: self.config.verify != Verify::Off,
+            endorsements: self.endorsements(),
         };
         match forks.judge(height, last, origin).await? {
             Verdict::GoOn => Ok(true),
@@ -236,10 +258,19 @@ impl Ingest {
         let from = self.published.blocks.borrow().height;
         tracing::warn!(from, to, reason, "going back");
         Event::Rewind.count();
-        let rewound = change(&self.store, "rewind", move |store| Ok(rewind::rewind(store, to)?)).await?;
+        let first = self.identity.start_height;
+        let by = change(&self.store, "rewind", move |store| {
+            if to < first {
+                // No block is before the first one, to be the last one then.
+                rollback::take_back(store, first)?;
+                return Ok(By::FullRollback);
+            }
+            Ok(rewind::rewind(store, to)?.by)
+        })
+        .await?;
         self.handover.clear();
         self.published.read(&*self.store.snapshot()?)?;
-        tracing::warn!(from, to, by = ?rewound.by, "went back");
+        tracing::warn!(from, to, ?by, "went back");
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chain::comet::{BlockAnswer, parse_block};
-use chain::light::{self, Validators};
+use chain::light::{self, BadValidators, Validators, WrongValidators};
 use chain::proof;
 use node::Node;
 
@@ -45,13 +45,10 @@ impl Endorsements {
         let height = before.header.height;
         match self.trusted {
             Some((trusted, _)) if height < trusted => return Ok(None),
-            Some((trusted, known)) if height == trusted && known != *hash => {
-                let hash = chain::hash::to_hex(hash);
-                return Ok(Some(format!(
-                    "block {height} is {hash}, which is not the one that `trusted` names"
-                )));
-            }
             _ => {}
+        }
+        if let Some(objection) = self.objection_to_trusted(height, hash) {
+            return Ok(Some(objection));
         }
         if next.full_header.validators_hash != before.full_header.next_validators_hash {
             return Ok(Some(format!(
@@ -64,13 +61,24 @@ impl Endorsements {
         Ok(signed(&self.chain_id, hash, before, next, set).err())
     }
 
-    /// Makes the set that of `block`: asked for until it hashes to what the header says.
+    /// Whether another block than this one is known from elsewhere to be that of `height`.
+    pub(crate) fn objection_to_trusted(&self, height: u64, hash: &[u8; 32]) -> Option<String> {
+        let (_, known) = self.trusted.filter(|(trusted, _)| *trusted == height)?;
+        (known != *hash).then(|| {
+            let hash = chain::hash::to_hex(hash);
+            format!("block {height} is {hash}, which is not the one that `trusted` names")
+        })
+    }
+
+    /// Makes the set that of `block`: asked for until it hashes to what the header says. An error if every endpoint tells of keys
+    /// that are not known.
     async fn follow_set(&mut self, block: &BlockAnswer<'_>) -> Result<(), Error> {
         if self.set.as_ref().is_some_and(|set| light::check_validators(block, set).is_ok()) {
             return Ok(());
         }
         let height = block.header.height;
         let mut patience = Patience::new(height);
+        let mut unknown_keys = 0;
         loop {
             let pages = insist(height, "validators", || self.node.comet.validators(height)).await?;
             match set_of(block, pages.iter().map(|page| &*page.bytes)) {
@@ -78,7 +86,12 @@ impl Endorsements {
                     self.set = Some(set);
                     return Ok(());
                 }
-                Err(reason) => {
+                Err(error) => {
+                    let reason = error.to_string();
+                    unknown_keys += usize::from(matches!(error, BadSet::Bad(BadValidators::Key { .. })));
+                    if unknown_keys > self.node.comet.endpoints().len() {
+                        return Err(Error::Unverifiable { height, reason });
+                    }
                     if let Some(page) = pages.first() {
                         self.node.distrust(&page.origin, &reason);
                     }
@@ -89,14 +102,23 @@ impl Endorsements {
     }
 }
 
+/// Why pages are not the validators of a block.
+#[derive(Debug, thiserror::Error)]
+enum BadSet {
+    #[error(transparent)]
+    Bad(#[from] BadValidators),
+    #[error(transparent)]
+    Wrong(#[from] WrongValidators),
+}
+
 /// The validators of `block`, out of the pages of `/validators`.
-fn set_of<'a>(block: &BlockAnswer<'_>, pages: impl Iterator<Item = &'a [u8]>) -> Result<Validators, String> {
+fn set_of<'a>(block: &BlockAnswer<'_>, pages: impl Iterator<Item = &'a [u8]>) -> Result<Validators, BadSet> {
     let mut list = Vec::new();
     for page in pages {
-        list.extend(light::parse_validators(page).map_err(|error| error.to_string())?.validators);
+        list.extend(light::parse_validators(page)?.validators);
     }
-    let set = Validators::new(list).map_err(|error| error.to_string())?;
-    light::check_validators(block, &set).map_err(|error| error.to_string())?;
+    let set = Validators::new(list)?;
+    light::check_validators(block, &set)?;
     Ok(set)
 }
 

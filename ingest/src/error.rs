@@ -126,6 +126,14 @@ pub enum Error {
         /// The last height in the node's EVM index.
         tip: u64,
     },
+    /// The chain's validators sign in a way that is not known.
+    #[error("the signatures on block {height} cannot be verified: {reason}")]
+    Unverifiable {
+        /// The height.
+        height: u64,
+        /// What every endpoint tells.
+        reason: String,
+    },
     /// Something that must be configured is not, and the node cannot be asked for it.
     #[error("{0}")]
     Setup(&'static str),

@@ -1,28 +1,34 @@
 //! Whose history is the chain's, and how far ours goes along with it.
 //!
 //! A block that does not follow ours, or a tip that is below ours with another hash, means one of two things: the endpoint
-//! that showed it is wrong, or the chain has gone back (a node that was reset, a chain that was restored). Another endpoint
-//! decides if there is one; a single one is believed, since there is nothing else to follow.
+//! that showed it is wrong, or the chain has gone back (a node that was reset, a chain that was restored). All endpoints
+//! are heard, and more of them have to say otherwise than say what we have; a single one is believed, since there is nothing
+//! else to follow. Where signatures are verified, those of the validators on the block after the last one outweigh any number.
+
+mod votes;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use node::Origin;
-use node::retry::{self, Backoff};
+use chain::comet::{self, BlockAnswer};
+use chain::proof;
+use node::{Kind, Origin};
 use schema::block::hash_at;
 use store::Store;
+use tokio::time::Instant;
 
+use self::votes::{Outcome, Votes};
 use crate::Error;
-use crate::source::{Patience, insist};
+use crate::endorse::Endorsements;
+use crate::source::{self, Patience, insist};
 
-/// How long an endpoint that does not answer is waited for before the history of another is believed.
+/// How long endpoints that do not answer are waited for before those are believed that did.
 const HEARING: Duration = Duration::from_secs(20);
 
 /// What to do about it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing: who said otherwise is no longer believed.
+    /// Nothing: who said otherwise is no longer believed, or says so no longer.
     GoOn,
     /// The chain has another history above this height.
     GoBackTo(u64),
@@ -37,88 +43,147 @@ pub(crate) struct Forks {
     /// The first height of the index.
     pub(crate) start_height: u64,
     pub(crate) max_rewind: u64,
+    /// Whether hashes are.
+    pub(crate) verified: bool,
+    /// Where signatures are verified.
+    pub(crate) endorsements: Option<Endorsements>,
 }
 
 impl Forks {
-    /// `origin` shows another block at `height` than the one that is indexed; another endpoint is asked.
-    pub(crate) async fn judge(&self, height: u64, last: u64, origin: &Origin) -> Result<Verdict, Error> {
+    /// `origin` shows another block at `height` than the one that is indexed; `last` is the last one that is.
+    pub(crate) async fn judge(mut self, height: u64, last: u64, origin: &Origin) -> Result<Verdict, Error> {
         if hash_at(&*self.store.snapshot()?, height)?.is_none() {
             // It contradicts itself about what nobody has indexed: there is nothing to take back.
             return Ok(Verdict::Contradiction);
         }
-        if let Some(other) = self.another(height, origin).await
-            && self.is_ours(height, &other)? == Some(true)
+        let votes = self.hear(height, origin).await?;
+        let mut outcome = votes.outcome(origin);
+        // What is below the last block was endorsed when it was indexed, and the last block was not.
+        if height == last
+            && !matches!(outcome, Outcome::Theirs(_))
+            && let Some(by) = votes.against().next()
+            && self.is_endorsed(height, by).await?
         {
-            let reason =
-                format!("its block {height} is not the one that is indexed and that another endpoint has");
-            self.node.distrust(origin, &reason);
-            return Ok(Verdict::GoOn);
+            outcome = Outcome::Theirs(by.clone());
         }
-        if self.agrees(height).await? {
-            return Ok(Verdict::Contradiction);
-        }
-        self.common(height, last).await.map(Verdict::GoBackTo)
-    }
-
-    /// The block of `height` as an endpoint has it that is not `origin`, asked for a while: one that fails now and then
-    /// must have its say before anything is taken back.
-    async fn another(&self, height: u64, origin: &Origin) -> Option<Bytes> {
-        let asked = retry::until(Backoff::default(), "block of another endpoint", || {
-            self.node.comet.block_from_other(height, origin)
-        });
-        match tokio::time::timeout(HEARING, asked).await {
-            Ok(Ok(answer)) => answer.map(|answer| answer.bytes),
-            Ok(Err(error)) => {
-                tracing::warn!(height, %error, "no other endpoint says which history is the chain's");
-                None
-            }
-            Err(_elapsed) => {
-                tracing::warn!(
-                    height,
-                    ?HEARING,
-                    "no other endpoint has said in time which history is the chain's"
+        match outcome {
+            Outcome::Nobody => Ok(Verdict::GoOn),
+            Outcome::Nothing => Ok(Verdict::Contradiction),
+            Outcome::Ours => {
+                let reason = format!(
+                    "its block {height} is not the one that is indexed and that as many other endpoints have"
                 );
-                None
+                for other in votes.against().chain([origin].into_iter().filter(|origin| !votes.heard(origin)))
+                {
+                    self.node.distrust(other, &reason);
+                }
+                Ok(Verdict::GoOn)
             }
+            Outcome::Theirs(by) => self.common(height, last, &by).await.map(Verdict::GoBackTo),
         }
     }
 
-    /// The last height below `conflict` whose block is ours and the node's, if the index, whose last height is `last`, may
+    /// What the endpoints say of `height`. Those that fail now and then must have their say before anything is taken back, as
+    /// long as it could make a difference.
+    async fn hear(&self, height: u64, origin: &Origin) -> Result<Votes, Error> {
+        let (began, mut patience) = (Instant::now(), Patience::new(height));
+        let mut votes = Votes::default();
+        loop {
+            let mut missing = 0;
+            for (who, said) in self.node.comet.block_of_each(height).await {
+                if votes.heard(&who) {
+                    continue;
+                }
+                match said {
+                    Ok(bytes) => match self.is_ours(height, &bytes)? {
+                        Some(is_ours) => votes.cast(who, is_ours),
+                        None => missing += 1,
+                    },
+                    Err(error) if error.is_pruned() => votes.cast(who, false),
+                    Err(error) if error.kind() != Kind::Permanent => missing += 1,
+                    Err(_has_none) => {}
+                }
+            }
+            if votes.are_decided(missing, origin) || began.elapsed() >= HEARING {
+                return Ok(votes);
+            }
+            patience.wait(&"not every endpoint has said which history is the chain's").await;
+        }
+    }
+
+    /// Whether validators have signed the block at `height` that `by` has, above what we have below it.
+    async fn is_endorsed(&mut self, height: u64, by: &Origin) -> Result<bool, Error> {
+        let Some(before) = height.checked_sub(1).filter(|before| *before >= self.start_height) else {
+            return Ok(false);
+        };
+        let Some(ours) = hash_at(&*self.store.snapshot()?, before)? else { return Ok(false) };
+        let Some(endorsements) = &mut self.endorsements else { return Ok(false) };
+        let is_it = |block: &BlockAnswer<'_>| block.hash == ours && proof::check_header(block).is_ok();
+        let before = source::known(&self.node, before, is_it).await?.bytes;
+        let (Ok(block), Ok(next)) =
+            (self.node.comet.block_by(height, by).await, self.node.comet.block_by(height + 1, by).await)
+        else {
+            return Ok(false);
+        };
+        let Some(hash) =
+            follows(&before, &block.bytes).filter(|_| follows(&block.bytes, &next.bytes).is_some())
+        else {
+            return Ok(false);
+        };
+        // The first of the two binds the set of validators to the one that ours announced.
+        Ok(endorsements.objection(&ours, &before, &block.bytes).await?.is_none()
+            && endorsements.objection(&hash, &block.bytes, &next.bytes).await?.is_none())
+    }
+
+    /// The last height below `conflict` whose block is ours and that of `by`, if the index, whose last height is `last`, may
     /// go back so far.
-    async fn common(&self, conflict: u64, last: u64) -> Result<u64, Error> {
+    async fn common(&self, conflict: u64, last: u64, by: &Origin) -> Result<u64, Error> {
+        if last == self.start_height {
+            return Ok(last.saturating_sub(1)); // There is nothing but the block that differs.
+        }
         let lowest = last.saturating_sub(self.max_rewind).max(self.start_height);
         // Invariant: what is at or above `differs` is not ours, and `same` is, once it has been looked at.
         let (mut same, mut differs) = (lowest, conflict);
         let too_far = || Error::TooDeep { last, lowest, max_rewind: self.max_rewind };
-        if same >= differs || !self.agrees(same).await? {
+        if same >= differs || !self.agrees(same, by).await? {
             return Err(too_far());
         }
         while differs - same > 1 {
             let middle = same + (differs - same) / 2;
-            if self.agrees(middle).await? { same = middle } else { differs = middle }
+            if self.agrees(middle, by).await? { same = middle } else { differs = middle }
         }
         Ok(same)
     }
 
-    /// Whether the node's block at `height` is the indexed one; a node that no longer has it cannot say no.
-    async fn agrees(&self, height: u64) -> Result<bool, Error> {
+    /// Whether the block of `by` at `height` is the indexed one, or that of another endpoint where `by` does not answer; one
+    /// that no longer has it cannot say yes.
+    async fn agrees(&self, height: u64, by: &Origin) -> Result<bool, Error> {
         let mut patience = Patience::new(height);
         loop {
-            let answer = match insist(height, "block", || self.node.comet.block(height)).await {
+            let answer = match insist(height, "block", || self.node.comet.block_by(height, by)).await {
                 Err(Error::Node { source, .. }) if source.is_pruned() => return Ok(false),
                 answer => answer?,
             };
             if let Some(is_ours) = self.is_ours(height, &answer.bytes)? {
                 return Ok(is_ours);
             }
-            patience.wait(&"it is about another height").await;
+            patience.wait(&"it is about another height, or not what its hash says").await;
         }
     }
 
-    /// Whether the block that is answered is the indexed one; `None` if it is not a block of `height`.
+    /// Whether the block that is answered is the indexed one; `None` if it is not a block of `height`, or no true one.
     fn is_ours(&self, height: u64, answer: &[u8]) -> Result<Option<bool>, Error> {
         let ours = hash_at(&*self.store.snapshot()?, height)?;
-        let theirs = chain::comet::parse_block(answer).ok().filter(|block| block.header.height == height);
+        let theirs = comet::parse_block(answer).ok().filter(|block| {
+            block.header.height == height && (!self.verified || proof::check_header(block).is_ok())
+        });
         Ok(theirs.map(|block| ours == Some(block.hash)))
     }
+}
+
+/// The hash of `block` if it is a true one that follows `before`.
+fn follows(before: &[u8], block: &[u8]) -> Option<[u8; 32]> {
+    let (before, block) = (comet::parse_block(before).ok()?, comet::parse_block(block).ok()?);
+    let fits = block.header.last_block_hash == Some(before.hash) && proof::check_header(&block).is_ok();
+    fits.then_some(block.hash)
 }

@@ -12,7 +12,6 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use crate::Error;
 use crate::config::Verify;
 use crate::daemon::{Ingest, causes, wait_for_room};
-use crate::endorse::Endorsements;
 use crate::index::Ground;
 use crate::lane::Lane;
 use crate::link::{Links, Tail};
@@ -92,12 +91,7 @@ impl Ingest {
             mid_chain,
             codec: self.workshops.codec(),
         };
-        let endorsements = match &self.config.verify {
-            Verify::Signatures { trusted } => {
-                Some(Endorsements::new(Arc::clone(&self.node), self.config.chain_id.clone(), *trusted))
-            }
-            Verify::Off | Verify::Hashes => None,
-        };
+        let endorsements = self.endorsements();
         let source = Arc::new(BlockSource {
             tools: self.tools(&self.cores.blocks),
             vm: self.config.vm,
@@ -148,6 +142,7 @@ impl Ingest {
                 handover: Arc::clone(&self.handover),
                 blocks: self.published.blocks.subscribe(),
                 mark: self.published.rich.clone(),
+                verified: self.config.verify != Verify::Off,
                 reconcile_every: self.config.reconcile_every,
                 stop: halt.clone(),
             };

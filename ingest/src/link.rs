@@ -10,6 +10,7 @@
 //! endpoint, and the one that told it is distrusted; a block that was committed and turns out wrong ends the lane with an
 //! error that says so, for whoever can take it back.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -168,9 +169,10 @@ impl Links {
                 continue;
             };
             let reason = misfit.reason();
-            match self.who_is_wrong(&Tail::of(&held), &next).await {
+            match self.who_is_wrong(&Tail::of(&held), &next).await? {
                 Wrong::Later => {
                     self.source.distrust_block(&next, &reason);
+                    patience.wait(&reason).await;
                     next = self.source.whole(next.height).await?;
                 }
                 Wrong::Earlier => {
@@ -178,6 +180,7 @@ impl Links {
                         Misfit::Parent(_) => self.source.distrust_block(&held, &reason),
                         Misfit::Results(_) => self.source.distrust_results(&held, &reason),
                     }
+                    patience.wait(&reason).await;
                     held = self.follow(self.source.whole(held.height).await?).await?;
                 }
                 Wrong::Unknown if attempts >= ATTEMPTS && matches!(misfit, Misfit::Parent(_)) => {
@@ -207,9 +210,10 @@ impl Links {
                 continue;
             };
             let reason = misfit.reason();
-            match (self.who_is_wrong(&tail, &next).await, misfit) {
+            match (self.who_is_wrong(&tail, &next).await?, misfit) {
                 (Wrong::Later, _) => {
                     self.source.distrust_block(&next, &reason);
+                    patience.wait(&reason).await;
                     next = self.source.whole(next.height).await?;
                 }
                 (Wrong::Earlier, Misfit::Results(_)) => return Err(Error::untrue(tail.height, reason)),
@@ -234,38 +238,70 @@ impl Links {
 
     /// What the validators' signatures say against `next` behind `before`, where they are to be verified.
     async fn objection(&mut self, before: &Tail, next: &Block) -> Result<Option<String>, Error> {
-        let (Some(endorsements), Some(answer)) = (&mut self.endorsements, &next.answer) else {
-            return Ok(None);
-        };
-        let before_answer = before.answer(&self.source.tools.node).await?;
-        endorsements.objection(&before.hash, &before_answer, answer).await
+        match &next.answer {
+            Some(answer) => self.objection_to(before, answer).await,
+            None => Ok(None),
+        }
     }
 
-    /// Asks an endpoint that did not tell `next` for it.
-    async fn who_is_wrong(&self, before: &Tail, next: &Block) -> Wrong {
-        let Some(other) = self.source.another_opinion(next).await else { return Wrong::Unknown };
-        let Ok(other) = chain::comet::parse_block(&other) else { return Wrong::Unknown };
-        if other.header.height != next.height || proof::check_header(&other).is_err() {
-            return Wrong::Unknown;
-        }
-        let about_previous = Commitments::of(&other);
-        let view = View {
-            height: next.height,
-            parent: other.header.last_block_hash,
-            about_previous: &about_previous,
-        };
-        if before.check(&view).is_ok() {
-            Wrong::Later
-        } else if other.hash == next.hash {
-            Wrong::Earlier
-        } else {
-            Wrong::Unknown
-        }
+    /// The same against a `/block` answer that is about a block that fits.
+    async fn objection_to(&mut self, before: &Tail, next: &Bytes) -> Result<Option<String>, Error> {
+        let Some(endorsements) = &mut self.endorsements else { return Ok(None) };
+        let before_answer = before.answer(&self.source.tools.node).await?;
+        endorsements.objection(&before.hash, &before_answer, next).await
     }
+
+    /// `next`, or what is told instead if it is not the block that is known from elsewhere.
+    async fn as_trusted(&self, mut next: Block) -> Result<Block, Error> {
+        let Some(endorsements) = &self.endorsements else { return Ok(next) };
+        let mut patience = Patience::new(next.height);
+        while let Some(objection) = endorsements.objection_to_trusted(next.height, &next.hash) {
+            self.source.distrust_block(&next, &objection);
+            patience.wait(&objection).await;
+            next = self.source.whole(next.height).await?;
+        }
+        Ok(next)
+    }
+
+    /// Asks the endpoints that did not tell `next` for it. Where they differ, the number of those decides that have it.
+    async fn who_is_wrong(&mut self, before: &Tail, next: &Block) -> Result<Wrong, Error> {
+        let (mut fitting, mut same) = (0, 0);
+        for other in self.source.other_opinions(next).await {
+            let Some((fits, hash)) = opinion(before, next.height, &other) else { continue };
+            if fits {
+                fitting += usize::from(self.objection_to(before, &other).await?.is_none());
+            } else if hash == next.hash {
+                same += 1;
+            }
+        }
+        Ok(match (fitting, same) {
+            (0, 0) => Wrong::Unknown,
+            (0, _) => Wrong::Earlier,
+            (_, 0) => Wrong::Later,
+            // Who told `next` is one more for it.
+            (fitting, same) => match fitting.cmp(&(same + 1)) {
+                Ordering::Greater => Wrong::Later,
+                Ordering::Less => Wrong::Earlier,
+                Ordering::Equal => Wrong::Unknown,
+            },
+        })
+    }
+}
+
+/// Whether the block of `height` that is answered fits behind `before`, and its hash; `None` if it is no true block.
+fn opinion(before: &Tail, height: u64, answer: &[u8]) -> Option<(bool, [u8; 32])> {
+    let block = chain::comet::parse_block(answer).ok()?;
+    if block.header.height != height || proof::check_header(&block).is_err() {
+        return None;
+    }
+    let about_previous = Commitments::of(&block);
+    let view = View { height, parent: block.header.last_block_hash, about_previous: &about_previous };
+    Some((before.check(&view).is_ok(), block.hash))
 }
 
 impl Release<Block> for Links {
     async fn pass(&mut self, next: Block, is_last: bool) -> Result<Vec<Block>, Error> {
+        let next = self.as_trusted(next).await?;
         let (mut released, next) = match self.held.take() {
             Some(held) => {
                 let (held, next) = self.settle(held, next).await?;

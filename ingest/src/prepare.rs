@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use node::Node;
 use node::retry::{self, Backoff};
+use schema::block::hash_at;
 use schema::meta::{self, BlockLane, Identity};
 use schema::payload::Codec;
 use schema::rollback;
@@ -20,7 +21,7 @@ impl Ingest {
     /// Makes sure that node, database and configuration speak of the same chain, and asks the node for what is fixed.
     /// Waits for a node that is not there yet.
     pub async fn prepare(config: Config, node: Arc<Node>, store: Arc<dyn Store>) -> Result<Self, Error> {
-        let verify = || node.comet.verify_chain(&config.chain_id);
+        let verify = || node.verify_chain(&config.chain_id);
         let status = retry::until(Backoff::default(), "status", verify)
             .await
             .map_err(|source| Error::start("status", source))?;
@@ -67,6 +68,13 @@ impl Ingest {
         published.read(&*snapshot)?;
         let blocks: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
         let codec = Arc::new(Codec::load(&*snapshot)?);
+        if let Verify::Signatures { trusted: Some((height, known)) } = config.verify
+            && hash_at(&*snapshot, height)?.is_some_and(|indexed| indexed != known)
+        {
+            return Err(Error::Setup(
+                "the block that `trusted` names is indexed with another hash: correct `trusted`, or index anew",
+            ));
+        }
         drop(snapshot);
         let next = refuse_gap(&blocks, start_height, first)?;
         let (registry, descriptors) = source::bootstrap(&node, &*store, next).await?;

@@ -14,6 +14,7 @@ mod baseline;
 pub(crate) mod handover;
 mod ledger;
 mod reconcile;
+mod results;
 
 use std::future::Future;
 use std::ops::RangeInclusive;
@@ -25,7 +26,6 @@ use chain::erc20::Erc20Event;
 use futures_util::StreamExt as _;
 use node::retry::{self, Backoff};
 use node::{Kind, Node};
-use schema::block::hash_at;
 use schema::meta::{self, RichLane};
 use schema::rich::Address;
 use store::{Counts, Durability, Store, Txn};
@@ -38,7 +38,6 @@ use self::ledger::ToAsk;
 use self::reconcile::Reconciler;
 use crate::Error;
 use crate::Mark;
-use crate::source::{self, insist};
 
 /// Rows of one commit, in bytes.
 const MAX_BATCH_BYTES: usize = 4 << 20;
@@ -62,6 +61,8 @@ pub(crate) struct RichList {
     pub(crate) handover: Arc<Handover>,
     pub(crate) blocks: watch::Receiver<Mark>,
     pub(crate) mark: watch::Sender<Mark>,
+    /// Whether hashes are.
+    pub(crate) verified: bool,
     /// Pause between two samples; none of them if absent.
     pub(crate) reconcile_every: Option<Duration>,
     pub(crate) stop: watch::Receiver<bool>,
@@ -192,18 +193,8 @@ impl Worker {
         all.map(|all| all.into_iter().collect()).transpose()
     }
 
-    /// Of an endpoint that has the block that is indexed: another's results are another history's.
     async fn fetch(&self, height: u64) -> Result<Vec<Erc20Event>, Error> {
-        let node = &self.list.node;
-        let Some(hash) = hash_at(&*self.list.store.snapshot()?, height)? else {
-            return Err(Error::BlockMissing { height });
-        };
-        let told_by = source::known(node, height, |block| block.hash == hash).await?.origin;
-        let answer =
-            insist(height, "block results", || node.comet.block_results_by(height, &told_by)).await?.bytes;
-        let results = chain::comet::parse_results(&answer)
-            .map_err(|error| Error::BadResults { height, reason: error.to_string() })?;
-        Ok(chain::erc20::events(&results))
+        results::transfers(&self.list.node, &*self.list.store, height, self.list.verified).await
     }
 
     /// The result of `work`, or `None` if it is to stop.

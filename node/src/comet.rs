@@ -133,7 +133,7 @@ impl Comet {
 const NOT_IN_A_QUERY: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'&').add(b'+').add(b'<').add(b'>');
 
-fn block_call(height: u64) -> Call {
+pub(crate) fn block_call(height: u64) -> Call {
     Call::get("block", format!("/block?height={height}")).about_block(height)
 }
 
@@ -149,7 +149,7 @@ pub(crate) async fn result_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes,
     }
 }
 
-async fn block_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
+pub(crate) async fn block_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     #[derive(Deserialize)]
     struct Probe {
         block: Option<IgnoredAny>,

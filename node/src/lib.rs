@@ -28,6 +28,7 @@ mod judge;
 mod limits;
 mod member;
 mod meter;
+mod opinions;
 mod origin;
 mod pages;
 mod pool;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chain::Vm;
-use node::{Answer, Evm};
+use node::Answer;
 use tokio::time::Instant;
 
 use super::{Doubt, Patience, Proposers, Refresher, Tools, insist};
@@ -43,6 +43,8 @@ pub(super) struct Raw {
 pub(super) enum Unusable {
     /// Not right, or not yet.
     AskAgain(AskAgain),
+    /// There are fewer receipts than transactions.
+    WithoutReceipts(String),
     /// This one contradicts what binds it.
     Untrue(Part, String),
 }
@@ -72,11 +74,18 @@ impl BlockSource {
         let (mut doubted_since, mut believed) = (None, false);
         let mut settled = None;
         loop {
-            let raw = match settled.take() {
-                Some(raw) => raw,
-                None => self.raw(height).await?,
+            let raw = if let Some(raw) = settled.take() {
+                raw
+            } else {
+                believed = false;
+                self.raw(height).await?
             };
             match self.render(height, &raw, believed).await? {
+                Ok(block) if raw.receipts.is_none() && !block.txs.is_empty() && self.has_receipts() => {
+                    // The text looked like that of a block without transactions.
+                    let receipts = self.receipts(height).await?;
+                    settled = Some(Raw { receipts, ..raw });
+                }
                 Ok(mut block) => {
                     if raw.receipts.is_some() && !believed {
                         self.doubt.dispelled();
@@ -95,8 +104,19 @@ impl BlockSource {
                     block.told_by = Some(Tellers { block: raw.block.origin, results: raw.results.origin });
                     return Ok(block);
                 }
+                Err(Unusable::WithoutReceipts(reason)) => {
+                    doubted_since = None;
+                    settled = self.receipts_of_another(height, &raw).await?;
+                    if settled.is_none() {
+                        self.not_pruned(height).await?;
+                        patience.wait(&reason).await;
+                    }
+                }
                 // An answer that is whole JSON and cannot be true: the node has not caught up with itself.
-                Err(Unusable::AskAgain(reason)) => patience.wait(&reason).await,
+                Err(Unusable::AskAgain(reason)) => {
+                    doubted_since = None;
+                    patience.wait(&reason).await;
+                }
                 Err(Unusable::Untrue(Part::Receipts, reason)) => {
                     settled = self.settle(height, &raw, &reason).await?;
                     if settled.is_some() {
@@ -116,6 +136,7 @@ impl BlockSource {
                     }
                 }
                 Err(Unusable::Untrue(part, reason)) => {
+                    doubted_since = None;
                     self.distrust(part, &raw, &reason);
                     patience.wait(&reason).await;
                 }
@@ -148,17 +169,14 @@ impl BlockSource {
         }
     }
 
-    /// The `/block` answer about the height of `block` of an endpoint that did not tell it; none if there is no other, or
-    /// it does not answer either.
-    pub(crate) async fn another_opinion(&self, block: &Block) -> Option<Bytes> {
-        let origin = &block.told_by.as_ref()?.block;
-        match self.tools.node.comet.block_from_other(block.height, origin).await {
-            Ok(answer) => answer.map(|answer| answer.bytes),
-            Err(error) => {
-                tracing::warn!(height = block.height, %error, "no second opinion about a block");
-                None
-            }
-        }
+    /// The `/block` answers about the height of `block` of those endpoints that did not tell it.
+    pub(crate) async fn other_opinions(&self, block: &Block) -> Vec<Bytes> {
+        let told_by = block.told_by.as_ref().map(|told_by| &told_by.block);
+        let all = self.tools.node.comet.block_of_each(block.height).await;
+        all.into_iter()
+            .filter(|(who, _)| Some(who) != told_by)
+            .filter_map(|(_, answer)| answer.ok())
+            .collect()
     }
 
     async fn raw(&self, height: u64) -> Result<Raw, Error> {
@@ -167,13 +185,21 @@ impl BlockSource {
         // Of the same endpoint, if it can: where two have different histories, neither goes with the other's.
         let results =
             insist(height, "block results", || node.comet.block_results_by(height, &block.origin)).await?;
-        let receipts = match &node.evm {
-            Some(evm) if self.vm == Vm::Evm && has_txs(&block.bytes) => {
-                Some(insist(height, "receipts", || evm.block_receipts(height)).await?)
-            }
-            _ => None,
-        };
+        let receipts = if has_txs(&block.bytes) { self.receipts(height).await? } else { None };
         Ok(Raw { block, results, receipts })
+    }
+
+    fn has_receipts(&self) -> bool {
+        self.vm == Vm::Evm && self.tools.node.evm.is_some()
+    }
+
+    async fn receipts(&self, height: u64) -> Result<Option<Answer>, Error> {
+        match &self.tools.node.evm {
+            Some(evm) if self.vm == Vm::Evm => {
+                insist(height, "receipts", || evm.block_receipts(height)).await.map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Derives the block; transactions that our descriptors do not cover are rendered by the node, and if it cannot
@@ -200,12 +226,7 @@ impl BlockSource {
                         rendered.insert(tx.index, json);
                     }
                 }
-                Err(Failure::ReceiptsMissing(reason)) => {
-                    if let Some(evm) = &self.tools.node.evm {
-                        not_pruned(evm, height).await?;
-                    }
-                    return Ok(Err(Unusable::AskAgain(AskAgain::because(reason))));
-                }
+                Err(Failure::ReceiptsMissing(reason)) => return Ok(Err(Unusable::WithoutReceipts(reason))),
                 Err(Failure::Untrue(part, reason)) => return Ok(Err(Unusable::Untrue(part, reason))),
                 Err(other) => return Ok(Err(Unusable::AskAgain(AskAgain::because(other)))),
             }
@@ -249,23 +270,27 @@ impl BlockSource {
         }
     }
 
+    /// An error if the node has pruned its EVM index below `height`: waiting for the receipts would be for ever.
+    async fn not_pruned(&self, height: u64) -> Result<(), Error> {
+        let Some(evm) = &self.tools.node.evm else { return Ok(()) };
+        let tip = insist(height, "EVM height", || evm.block_number()).await?;
+        // They take turns; one that still has it will have its turn too when the receipts are asked for again.
+        for _ in 0..evm.servers() {
+            if tip < height || insist(height, "EVM block", || evm.block_exists(height)).await? {
+                return Ok(());
+            }
+        }
+        Err(Error::ReceiptsPruned { height, tip })
+    }
+
     fn of_another_chain(&self, block: &Block) -> Option<Error> {
         let (height, found, wanted) = (block.height, &block.chain_id, &self.chain_id);
         (found != wanted).then(|| Error::WrongChain { height, found: found.clone(), wanted: wanted.clone() })
     }
 }
 
-/// An error if the node has pruned its EVM index below `height`: waiting for the receipts would be for ever.
-async fn not_pruned(evm: &Evm, height: u64) -> Result<(), Error> {
-    let tip = insist(height, "EVM height", || evm.block_number()).await?;
-    if tip < height || insist(height, "EVM block", || evm.block_exists(height)).await? {
-        return Ok(());
-    }
-    Err(Error::ReceiptsPruned { height, tip })
-}
-
-/// Whether the block has transactions. Its text is looked at, since it is parsed later and on another thread: a wrong
-/// yes costs one request, and `"txs":[]` is what a node writes of a block without.
+/// Whether the block seems to have transactions. Its text is looked at, since it is parsed later and on another thread:
+/// `"txs":[]` is what a node writes of a block without. Either wrong answer costs time only.
 fn has_txs(block: &[u8]) -> bool {
     let Some(at) = memchr::memmem::find(block, br#""txs""#) else { return false };
     let rest = block[at + br#""txs""#.len()..].iter().filter(|byte| !byte.is_ascii_whitespace());

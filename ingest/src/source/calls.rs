@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use node::Evm;
+use node::{Evm, Kind};
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
 use serde::Deserialize;
@@ -100,14 +100,24 @@ fn hash_of(record: &[u8]) -> Option<[u8; 32]> {
     Some(hash)
 }
 
+/// Whether a tracer failed, and not the way to it: the latter says nothing about the transaction.
+fn is_of_the_tracer(error: &node::Error) -> bool {
+    matches!(error, node::Error::Faulty { .. } | node::Error::TimedOut { .. })
+        || error.kind() == Kind::Permanent
+}
+
 /// The call tree of one transaction, or `None` if the node fails on it again and again: a tracer that times out does so
 /// for ever, and one transaction must not stop the lane (`indexing.md` T5).
 async fn retrace(evm: &Evm, height: u64, hash: [u8; 32]) -> Option<Bytes> {
     let mut patience = Patience::new(height);
-    for _ in 0..RETRACES {
+    let mut failures = 0;
+    while failures < RETRACES {
         match evm.trace_tx(hash).await {
             Ok(tree) => return Some(tree),
-            Err(error) => patience.wait(&error).await,
+            Err(error) => {
+                failures += usize::from(is_of_the_tracer(&error));
+                patience.wait(&error).await;
+            }
         }
     }
     tracing::error!(height, hash = %chain::hash::to_hex(&hash), "no call trace: the transaction is indexed without internal transactions");

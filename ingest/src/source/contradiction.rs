@@ -13,14 +13,9 @@ impl BlockSource {
     /// The answers of `height` with other receipts, or else other results, that fit; `None` if there are none.
     pub(super) async fn settle(&self, height: u64, raw: &Raw, reason: &str) -> Result<Option<Raw>, Error> {
         let node = &self.tools.node;
-        if let (Some(evm), Some(receipts)) = (&node.evm, &raw.receipts)
-            && let Ok(Some(others)) = evm.receipts_from_other(height, &receipts.origin).await
-        {
-            let tried = Raw { receipts: Some(others), ..raw.clone() };
-            if self.render(height, &tried, false).await?.is_ok() {
-                self.distrust(Part::Receipts, raw, reason);
-                return Ok(Some(tried));
-            }
+        if let Some(tried) = self.receipts_of_another(height, raw).await? {
+            self.distrust(Part::Receipts, raw, reason);
+            return Ok(Some(tried));
         }
         if let Ok(Some(results)) = node.comet.results_from_other(height, &raw.results.origin).await {
             let tried = Raw { results, ..raw.clone() };
@@ -36,5 +31,15 @@ impl BlockSource {
             self.distrust(if confirmed { Part::Receipts } else { Part::Results }, raw, reason);
         }
         Ok(None)
+    }
+
+    /// The answers of `height` with the receipts of another endpoint, if these fit.
+    pub(super) async fn receipts_of_another(&self, height: u64, raw: &Raw) -> Result<Option<Raw>, Error> {
+        let (Some(evm), Some(receipts)) = (&self.tools.node.evm, &raw.receipts) else { return Ok(None) };
+        let Ok(Some(others)) = evm.receipts_from_other(height, &receipts.origin).await else {
+            return Ok(None);
+        };
+        let tried = Raw { receipts: Some(others), ..raw.clone() };
+        Ok(self.render(height, &tried, false).await?.is_ok().then_some(tried))
     }
 }

@@ -126,6 +126,43 @@ async fn a_chain_that_changed_while_nobody_looked_is_followed() {
     assert!(taken_back[0] > 0 && taken_back[0] == taken_back[1], "the second start takes nothing back");
 }
 
+/// Whoever comes first at the head is the one on a fork; `honest` others come later. Block 149 has no transactions, so that it
+/// is indexed without what only other services tell.
+async fn a_false_last_block_is_taken_back(honest: usize, verify: Verify) {
+    let chain = open("evm-scenario");
+    let other = Arc::new(chain.forked(148, 3).unwrap());
+    let mut chains = vec![&chain; honest];
+    chains.push(&other);
+    let mut scene = Scene::of(&chains, 148).await;
+    scene.config.verify = verify;
+    let node = scene.node();
+    let mut live = Live::start(Arc::clone(&node), scene.config.clone(), scene.store()).await.unwrap();
+    live.reach(&chain, 148).await.unwrap();
+    let (liar, honest) = scene.played.split_last().unwrap();
+    liar.show(149).unwrap();
+    live.reach(&other, 149).await.unwrap();
+    honest.iter().for_each(|node| node.show(155).unwrap());
+    live.reach(&chain, 155).await.unwrap();
+    live.stop().await.unwrap();
+    assert_eq!(scene.digest(), undisturbed(&chain, 155).await);
+    let lies: Vec<_> = node.comet.endpoints().iter().map(|endpoint| endpoint.lies).collect();
+    assert!(lies.iter().take(honest.len()).all(|lies| *lies == 0), "{lies:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_endpoints_win_over_one_that_was_first() {
+    for _ in 0..3 {
+        a_false_last_block_is_taken_back(2, Verify::Hashes).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signatures_win_over_one_that_was_first() {
+    for _ in 0..3 {
+        a_false_last_block_is_taken_back(1, Verify::Signatures { trusted: None }).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_history_that_is_gone_claimed_is_not_held_against_the_next() {
     let chain = open("evm-scenario");

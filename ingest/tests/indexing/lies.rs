@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ingest::{Config, Error, Verify};
-use node::{Endpoints, Limits, Node};
-use replay::{Addresses, Options, Recording, ReplayNode};
+use node::{Endpoints, Limits, Node, Standing};
+use replay::{Addresses, Call, Options, Recording, ReplayNode};
 use schema::digest::TableDigest;
 use store::{MemStore, Store};
 use testkit::live::Live;
@@ -152,9 +152,11 @@ async fn an_endpoint_of_another_chain_among_others_is_not_asked() {
     let node = clients(&[&honest, &foreign]);
     let store = Arc::new(MemStore::new());
     let shared: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
-    let mut live = Live::start(node, config, shared).await.unwrap();
+    let mut live = Live::start(Arc::clone(&node), config, shared).await.unwrap();
     live.reach(&chain, PART).await.unwrap();
     live.stop().await.unwrap();
+    assert_eq!(node.comet.endpoints()[1].standing, Standing::WrongChain);
+    assert_eq!(foreign.asked(Call::Block), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,6 +182,25 @@ async fn signatures_of_the_recorded_validators_verify_and_a_forged_history_does_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn results_of_the_first_block_that_turn_out_untrue_are_taken_back() {
+    let chain = evm();
+    // It has transactions, so that there is something to lie about.
+    let config = Config { start_height: Some(7), ..indexed::config(&chain).unwrap() };
+    let mut digests = Vec::new();
+    for faults in [&["lie-results"][..], &[]] {
+        let (node, store) = (play(&chain, 7, faults).await, Arc::new(MemStore::new()));
+        let mut live = Live::start(clients(&[&node]), config.clone(), Arc::clone(&store) as _).await.unwrap();
+        live.reach(&chain, 7).await.unwrap();
+        node.set_faults(Vec::new());
+        node.show(12).unwrap();
+        live.reach(&chain, 12).await.unwrap();
+        live.stop().await.unwrap();
+        digests.push(indexed::digest(&*store).unwrap());
+    }
+    assert_eq!(digests[0], digests[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_trusted_block_that_is_not_the_chains_is_never_passed() {
     let chain = evm();
     let node = play(&chain, PART, &[]).await;
@@ -194,6 +215,25 @@ async fn a_trusted_block_that_is_not_the_chains_is_never_passed() {
     heads.wait_for(|endpoints| endpoints[0].lies >= 8).await.unwrap();
     assert!(live.marks.blocks.borrow_and_update().height < 20);
     live.stop().await.unwrap();
+
+    // Nor is it where it is the first block and the last one.
+    let (alone, shared) = (play(&chain, 20, &[]).await, Arc::new(MemStore::new()));
+    let clients_of = clients(&[&alone]);
+    let from_20 = Config { start_height: Some(20), ..config.clone() };
+    let mut live = Live::start(Arc::clone(&clients_of), from_20, Arc::clone(&shared) as _).await.unwrap();
+    let mut heads = clients_of.comet.heads();
+    heads.wait_for(|endpoints| endpoints[0].lies >= 4).await.unwrap();
+    assert_eq!(live.marks.blocks.borrow_and_update().height, 0);
+    live.stop().await.unwrap();
+
+    // And an index that has another one is not gone on with.
+    let (node, store) = (play(&chain, PART, &[]).await, Arc::new(MemStore::new()));
+    indexed::index(chain, Options { up_to: Some(PART), ..Options::default() }, Arc::clone(&store) as _)
+        .await
+        .unwrap();
+    let refused =
+        ingest::Ingest::prepare(config.clone(), clients(&[&node]), store).await.map(drop).unwrap_err();
+    assert!(matches!(refused, Error::Setup(text) if text.contains("another hash")), "{refused}");
 
     config.start_height = Some(30);
     let shared: Arc<dyn Store> = Arc::new(MemStore::new());

@@ -11,6 +11,7 @@ mod histories;
 mod lies;
 mod nfts;
 mod odd_answers;
+mod odd_traces;
 mod recordings;
 mod resume;
 mod rewind;

@@ -1,5 +1,5 @@
-//! Answers that no recorded node gave and some node gives: each trap of `indexing.md` §14 that the block and the
-//! internal-transaction lane can step into.
+//! Answers that no recorded node gave and some node gives: each trap of `indexing.md` §14 that the block lane can
+//! step into.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use replay::answers::{Answer, Service};
 use replay::{Options, Recording};
 use schema::block::Blocks;
 use schema::digest::TableDigest;
-use schema::meta::{self, BlockLane, CallLane};
+use schema::meta::{self, BlockLane};
 use serde_json::{Value, json};
 use store::{MemStore, Message, Store};
 use testkit::altered::{AlteredNode, Exchange};
@@ -21,14 +21,14 @@ use tokio::sync::OnceCell;
 use web::app::App;
 
 /// A height of the EVM scenario with one transaction, which is an EVM one, and the last height of these tests.
-const HEIGHT: u64 = 7;
-const LAST: u64 = 40;
+pub(crate) const HEIGHT: u64 = 7;
+pub(crate) const LAST: u64 = 40;
 
-fn evm() -> Arc<Recording> {
+pub(crate) fn evm() -> Arc<Recording> {
     Arc::new(Recording::open(&recording("evm-scenario")).unwrap())
 }
 
-async fn undisturbed() -> &'static [TableDigest] {
+pub(crate) async fn undisturbed() -> &'static [TableDigest] {
     static DIGEST: OnceCell<Vec<TableDigest>> = OnceCell::const_new();
     let index = || async {
         let store = Arc::new(MemStore::new());
@@ -40,12 +40,12 @@ async fn undisturbed() -> &'static [TableDigest] {
 }
 
 /// What is altered here would be refused by its hashes; how an answer is understood is the matter.
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     Config { verify: Verify::Off, ..indexed::config(&evm()).unwrap() }
 }
 
 /// The recording cut off at [`LAST`]: `/status` says so, and nothing above is asked for.
-fn ending(exchange: Exchange<'_>) -> Answer {
+pub(crate) fn ending(exchange: Exchange<'_>) -> Answer {
     if exchange.service == Service::Comet && exchange.request.uri().path() == "/status" {
         return exchange
             .with_change(|status| status["sync_info"]["latest_block_height"] = LAST.to_string().into());
@@ -54,7 +54,9 @@ fn ending(exchange: Exchange<'_>) -> Answer {
 }
 
 /// Indexes from a node with altered answers and gives the database.
-async fn indexed_with(alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static) -> Arc<MemStore> {
+pub(crate) async fn indexed_with(
+    alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static,
+) -> Arc<MemStore> {
     let node = AlteredNode::start(evm(), alter).await.unwrap();
     let store = Arc::new(MemStore::new());
     let clients = node.clients().unwrap();
@@ -85,7 +87,7 @@ fn said_by_node(error: Error) -> (u64, node::Error) {
 }
 
 /// Alters the first answers to some questions: `times` to each, as `odd` does it.
-fn at_first(
+pub(crate) fn at_first(
     times: u64,
     is_asked: impl Fn(&Exchange<'_>) -> bool + Send + Sync + 'static,
     odd: impl Fn(u64, Exchange<'_>) -> Answer + Send + Sync + 'static,
@@ -129,6 +131,40 @@ async fn pruned_receipts_are_an_error_and_not_an_empty_block() {
     .await;
     assert!(matches!(error, Error::ReceiptsPruned { height: HEIGHT, tip: 226 }), "{error:?}");
     assert!(reached < HEIGHT);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receipts_that_one_endpoint_has_pruned_are_taken_from_another() {
+    let pruned = AlteredNode::start(evm(), |exchange| {
+        if exchange.is_rpc("eth_getBlockReceipts", "") {
+            exchange.with_result(&json!([]))
+        } else if exchange.is_rpc("eth_getBlockByNumber", "") {
+            exchange.with_result(&Value::Null)
+        } else {
+            ending(exchange)
+        }
+    });
+    let (pruned, whole) = (pruned.await.unwrap(), AlteredNode::start(evm(), ending).await.unwrap());
+    let mut endpoints = whole.endpoints().unwrap();
+    endpoints.json_rpc.extend(pruned.endpoints().unwrap().json_rpc);
+    let (node, store) = (Node::new(endpoints, Limits::default()).unwrap(), Arc::new(MemStore::new()));
+    indexed::index_from(node, config(), Arc::<MemStore>::clone(&store), LAST).await.unwrap();
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_looks_like_an_empty_block_does_not_hide_its_transactions() {
+    let store = indexed_with(|exchange| {
+        if !exchange.is_comet("block", HEIGHT) {
+            return ending(exchange);
+        }
+        let text = String::from_utf8(exchange.answer.body.to_vec()).unwrap();
+        let odd = text.replacen(r#""result":{"#, r#""result":{"more":{"txs":[]},"#, 1);
+        assert_ne!(odd, text);
+        Answer { status: exchange.answer.status, body: odd.into() }
+    })
+    .await;
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -235,78 +271,6 @@ async fn a_daemon_whose_node_is_mended_goes_on() {
     };
     tokio::join!(async { ingest.run(stopped).await.unwrap() }, reached);
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_does_not_trace_holds_up_nothing_but_the_traces() {
-    let node = AlteredNode::start(evm(), |exchange| {
-        if exchange.is_rpc("debug_traceBlockByNumber", "") {
-            return exchange.with_error(-32601, "the method debug_traceBlockByNumber does not exist");
-        }
-        ending(exchange)
-    });
-    let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
-    let clients = Arc::new(node.clients().unwrap());
-    let ingest = Ingest::prepare(config(), clients, Arc::<MemStore>::clone(&store)).await.unwrap();
-    assert!(ingest.has_calls());
-    let marks = ingest.marks();
-    let (stop, stopped) = tokio::sync::watch::channel(false);
-    let reached = async {
-        marks.blocks.clone().wait_for(|mark| mark.height >= LAST).await.unwrap();
-        stop.send_replace(true);
-    };
-    tokio::join!(async { ingest.run(stopped).await.unwrap() }, reached);
-    let calls: CallLane = meta::read(&*store.snapshot().unwrap()).unwrap().unwrap_or_default();
-    assert!(calls.height < HEIGHT && calls.calls == 0, "{calls:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_that_fails_to_trace_within_its_block_is_traced_by_itself() {
-    let asked = |exchange: &Exchange<'_>| exchange.is_rpc("debug_traceBlockByNumber", "\"0x7\"");
-    let store = indexed_with(at_first(2, asked, |n, exchange| {
-        exchange.with_change(|traces| match n {
-            // Too few of them.
-            0 => drop(traces.as_array_mut().unwrap().pop()),
-            _ => untrace(&mut traces[0]),
-        })
-    }))
-    .await;
-    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
-}
-
-fn untrace(entry: &mut Value) {
-    *entry = json!({"txHash": entry["txHash"], "error": "execution timeout"});
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_that_cannot_be_traced_is_indexed_without_frames_and_the_lane_goes_on() {
-    // The last one: there is no frame behind it that could be taken for its own.
-    let last = format!("\"{LAST:#x}\"");
-    let store = indexed_with(move |exchange| {
-        if exchange.is_rpc("debug_traceBlockByNumber", &last) {
-            return exchange.with_change(|traces| untrace(&mut traces[0]));
-        }
-        if exchange.is_rpc("debug_traceTransaction", "") {
-            return exchange.with_error(-32000, "execution timeout");
-        }
-        ending(exchange)
-    })
-    .await;
-    let recording = evm();
-    let receipts = recording.height(LAST).unwrap().eth_receipts.as_deref().unwrap();
-    let receipts: Value = serde_json::from_slice(receipts).unwrap();
-    let hash = receipts[0]["transactionHash"].as_str().unwrap();
-    let app = App::new(indexed::indexer(store).unwrap(), query::ENDPOINTS).unwrap();
-    let total = |path: &str| -> u64 {
-        let response = app.get(&format!("/indexer/tx/v1/{path}?pagination.limit=1000"));
-        let body: Value = serde_json::from_slice(response.body()).unwrap();
-        assert_eq!(response.status(), 200, "{path}: {body}");
-        body["pagination"]["total"].as_str().unwrap().parse().unwrap()
-    };
-    assert_eq!(total(&format!("evm-internal-txs/{hash}")), 0);
-    let heights = (1..=LAST).map(|height| total(&format!("evm-internal-txs/by_height/{height}")));
-    assert_eq!(heights.sum::<u64>(), total("evm-internal-txs"));
-    assert_eq!(total("evm-txs"), 33);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,18 +1,22 @@
 //! The rich list where events do not tell everything.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chain::{Account, U256};
 use ingest::{Config, Ingest, Verify};
 use replay::Recording;
-use replay::answers::Answer;
+use replay::answers::{Answer, Service};
 use schema::meta::{self, RichLane};
 use schema::rich::{Address, Erc20, Erc20s, Holders, balance};
 use store::{MemStore, Message, Store};
 use testkit::altered::{AlteredNode, Exchange};
+use testkit::live::Live;
 use testkit::{indexed, recording};
 use tokio::sync::watch;
+
+use crate::odd_answers::{LAST, undisturbed};
 
 const BALANCE_OF: &str = "0x70a08231";
 /// `GAS`, which everybody holds.
@@ -150,4 +154,62 @@ async fn nothing_is_known_of_gas(refused: impl Fn(&str) -> bool + Send + Sync + 
     }
     let lane: RichLane = meta::read(&*snapshot).unwrap().unwrap();
     assert_eq!((lane.baseline, lane.height), (1, recording.last()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_are_asked_for_again_are_held_against_the_next_header() {
+    // At which height the chain is, whether contracts answer, and how many more results are those of another history.
+    let (tip, deaf, untrue) =
+        (Arc::new(AtomicU64::new(2)), Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let node = AlteredNode::start(evm(), {
+        let (tip, deaf, untrue) = (Arc::clone(&tip), Arc::clone(&deaf), Arc::clone(&untrue));
+        move |exchange| {
+            let path = exchange.request.uri().path();
+            if exchange.service == Service::Comet && path == "/status" {
+                let tip = tip.load(Ordering::Relaxed).to_string();
+                return exchange.with_change(|status| {
+                    status["sync_info"]["latest_block_height"] = tip.into();
+                    status["sync_info"]["latest_block_hash"] = "".into();
+                });
+            }
+            if exchange.is_rpc("eth_call", "") && deaf.load(Ordering::Relaxed) {
+                return Answer { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
+            }
+            let one_less = |left: u64| left.checked_sub(1);
+            if path == "/block_results"
+                && untrue.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+            {
+                return exchange.with_change(|results| {
+                    for result in results["txs_results"].as_array_mut().into_iter().flatten() {
+                        result["gas_used"] = "1".into();
+                        result["events"] = serde_json::json!([]);
+                    }
+                });
+            }
+            exchange.answer
+        }
+    })
+    .await
+    .unwrap();
+    let (recording, store) = (evm(), Arc::new(MemStore::new()));
+    let start = async || {
+        let clients = Arc::new(node.clients().unwrap());
+        Live::start(clients, indexed::config(&recording).unwrap(), Arc::clone(&store) as _).await.unwrap()
+    };
+    let mut live = start().await;
+    live.reach(&recording, 2).await.unwrap();
+    deaf.store(true, Ordering::Relaxed);
+    tip.store(LAST, Ordering::Relaxed);
+    live.marks.calls.wait_for(|mark| mark.height == LAST).await.unwrap();
+    let behind = live.marks.rich.borrow().height;
+    assert!(behind < LAST - 8, "the list is to wait for contracts, and is at {behind}");
+    live.stop().await.unwrap();
+
+    deaf.store(false, Ordering::Relaxed);
+    untrue.store(12, Ordering::Relaxed);
+    let mut live = start().await;
+    live.reach(&recording, LAST).await.unwrap();
+    live.stop().await.unwrap();
+    assert_eq!(untrue.load(Ordering::Relaxed), 0, "nothing untrue was told");
+    assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
 }

@@ -1,0 +1,63 @@
+//! Who has the block that is indexed, and who has another one.
+
+use node::Origin;
+
+/// What was said so far.
+#[derive(Debug, Default)]
+pub(super) struct Votes {
+    /// Each endpoint once, and whether it has our block.
+    said: Vec<(Origin, bool)>,
+}
+
+/// What follows from it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Nobody has said anything.
+    Nobody,
+    /// Who said otherwise has our block, as everybody else.
+    Nothing,
+    /// As many have our block as have another one.
+    Ours,
+    /// More have another one, this endpoint for example.
+    Theirs(Origin),
+}
+
+impl Votes {
+    pub(super) fn cast(&mut self, who: Origin, is_ours: bool) {
+        self.said.push((who, is_ours));
+    }
+
+    pub(super) fn heard(&self, who: &Origin) -> bool {
+        self.said.iter().any(|(heard, _)| heard == who)
+    }
+
+    /// Those that have another block.
+    pub(super) fn against(&self) -> impl Iterator<Item = &Origin> {
+        self.said.iter().filter(|(_, is_ours)| !is_ours).map(|(who, _)| who)
+    }
+
+    /// How many have our block and how many another one. `origin`, who has shown another one, is among the latter unless it
+    /// has been heard since.
+    fn count(&self, origin: &Origin) -> (usize, usize) {
+        let ours = self.said.iter().filter(|(_, is_ours)| *is_ours).count();
+        let theirs = self.said.len() - ours;
+        (ours, theirs + usize::from(!self.heard(origin)))
+    }
+
+    /// Whether as many as are `missing` could not change what follows.
+    pub(super) fn are_decided(&self, missing: usize, origin: &Origin) -> bool {
+        let (ours, theirs) = self.count(origin);
+        missing == 0 || !self.said.is_empty() && (theirs > ours + missing || ours >= theirs + missing)
+    }
+
+    /// What follows from what was said, where `origin` has shown another block than ours.
+    pub(super) fn outcome(&self, origin: &Origin) -> Outcome {
+        let (ours, theirs) = self.count(origin);
+        match self.against().find(|who| *who == origin).or_else(|| self.against().next()) {
+            _ if self.said.is_empty() => Outcome::Nobody,
+            None if self.heard(origin) => Outcome::Nothing,
+            Some(by) if theirs > ours => Outcome::Theirs(by.clone()),
+            _ => Outcome::Ours,
+        }
+    }
+}

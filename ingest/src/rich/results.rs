@@ -1,0 +1,99 @@
+//! Results that the block lane did not hand over: asked for again, and held against the same hashes as it does.
+
+use chain::comet::{self, BlockAnswer};
+use chain::erc20::{self, Erc20Event};
+use chain::proof::{self, Claims};
+use node::{Answer, Node};
+use schema::block::hash_at;
+use schema::meta::{self, Unconfirmed};
+use store::Store;
+
+use crate::Error;
+use crate::derive;
+use crate::source::{self, Patience, insist};
+
+/// What tells true results of a height from others.
+enum Proof {
+    /// The next block, by its hash, which names them.
+    Next([u8; 32]),
+    /// There is no next block yet: what was found of them when the block was indexed.
+    Row(Unconfirmed),
+    /// Nothing: hashes are not verified.
+    None,
+}
+
+/// The transfers of the indexed block of `height`. Asked for until the results are those that its chain has.
+pub(super) async fn transfers(
+    node: &Node,
+    store: &dyn Store,
+    height: u64,
+    verified: bool,
+) -> Result<Vec<Erc20Event>, Error> {
+    let mut patience = Patience::new(height);
+    loop {
+        let (hash, proof) = expected(store, height, verified)?;
+        let block = indexed(node, height, hash, verified).await?;
+        let results =
+            insist(height, "block results", || node.comet.block_results_by(height, &block.origin)).await?;
+        let next = match &proof {
+            Proof::Next(hash) => Some(indexed(node, height + 1, *hash, verified).await?),
+            Proof::Row(_) | Proof::None => None,
+        };
+        match events(&block, &results, next.as_ref(), &proof) {
+            Ok(events) => return Ok(events),
+            Err(reason) => {
+                if next.is_some() {
+                    node.distrust(&results.origin, &reason);
+                }
+                patience.wait(&reason).await;
+            }
+        }
+    }
+}
+
+/// The hash of the indexed block, and what its results are told by.
+fn expected(store: &dyn Store, height: u64, verified: bool) -> Result<([u8; 32], Proof), Error> {
+    let snapshot = store.snapshot()?;
+    let hash = hash_at(&*snapshot, height)?.ok_or(Error::BlockMissing { height })?;
+    if !verified {
+        return Ok((hash, Proof::None));
+    }
+    let proof = match hash_at(&*snapshot, height.saturating_add(1))? {
+        Some(next) => Proof::Next(next),
+        None => meta::read::<Unconfirmed>(&*snapshot)?
+            .filter(|row| row.height == height)
+            .map_or(Proof::None, Proof::Row),
+    };
+    Ok((hash, proof))
+}
+
+async fn indexed(node: &Node, height: u64, hash: [u8; 32], verified: bool) -> Result<Answer, Error> {
+    let is_it =
+        |block: &BlockAnswer<'_>| block.hash == hash && (!verified || proof::check_header(block).is_ok());
+    source::known(node, height, is_it).await
+}
+
+fn events(
+    block: &Answer,
+    results: &Answer,
+    next: Option<&Answer>,
+    proof: &Proof,
+) -> Result<Vec<Erc20Event>, String> {
+    let parsed = comet::parse_block(&block.bytes).map_err(|error| error.to_string())?;
+    let found = comet::parse_results(&results.bytes).map_err(|error| error.to_string())?;
+    comet::check_pair(&parsed, &found).map_err(|error| error.to_string())?;
+    let is_true = match (proof, next) {
+        (Proof::Next(_), Some(next)) => {
+            derive::confirms(&next.bytes, &block.bytes, &results.bytes) == Some(true)
+        }
+        (Proof::Row(row), _) => Claims::of(&found).is_ok_and(|claims| {
+            claims.results_hash.as_slice() == row.results_hash && claims.app_hash == row.app_hash
+        }),
+        _ => results.origin == block.origin,
+    };
+    if is_true {
+        Ok(erc20::events(&found))
+    } else {
+        Err("these are not the results of the indexed block".to_owned())
+    }
+}

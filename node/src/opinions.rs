@@ -1,0 +1,39 @@
+//! What each endpoint says about the same thing, for whoever has to decide between them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+
+use crate::comet::{block_call, block_of};
+use crate::endpoint::Endpoint;
+use crate::round::Round;
+use crate::{Answer, Comet, Error, Evm, Origin};
+
+impl Comet {
+    /// The `result` of `/block?height=` of every endpoint that may be asked, all asked once and at the same time. Those that
+    /// are distrusted are left out as long as there is another, and so is who ordered a pause.
+    pub async fn block_of_each(&self, height: u64) -> Vec<(Origin, Result<Bytes, Error>)> {
+        let call = &block_call(height);
+        let attempt = &async |endpoint: Arc<Endpoint>| block_of(&endpoint, call).await;
+        let Round { ready, cooling, .. } = Round::new(self.pool().members().iter(), call, None);
+        let asked = ready.into_iter().chain(cooling).map(|member| async move {
+            (member.origin.clone(), self.pool().put(member, call, attempt).await)
+        });
+        join_all(asked).await
+    }
+
+    /// The `result` of `/block?height=` from one endpoint before the others.
+    pub async fn block_by(&self, height: u64, first: &Origin) -> Result<Answer, Error> {
+        let call = block_call(height);
+        let ask = self.pool().ask_first(&call, first, async |endpoint| block_of(&endpoint, &call).await);
+        ask.await.map(Answer::from)
+    }
+}
+
+impl Evm {
+    /// How many servers there are.
+    pub fn servers(&self) -> usize {
+        self.pool().members().len()
+    }
+}
