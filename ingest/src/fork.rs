@@ -59,12 +59,13 @@ impl Forks {
         let votes = self.hear(height, origin).await?;
         let mut outcome = votes.outcome(origin);
         // What is below the last block was endorsed when it was indexed, and the last block was not.
-        if height == last
-            && !matches!(outcome, Outcome::Theirs(_))
-            && let Some(by) = votes.against().next()
-            && self.is_endorsed(height, by).await?
-        {
-            outcome = Outcome::Theirs(by.clone());
+        if height == last && outcome == Outcome::Ours {
+            for by in votes.against() {
+                if self.is_endorsed(height, by).await? {
+                    outcome = Outcome::Theirs(by.clone());
+                    break;
+                }
+            }
         }
         match outcome {
             Outcome::Nobody => Ok(Verdict::GoOn),
@@ -99,7 +100,8 @@ impl Forks {
                         Some(is_ours) => votes.cast(who, is_ours),
                         None => missing += 1,
                     },
-                    Err(error) if error.is_pruned() => votes.cast(who, false),
+                    // Others that have no such height any more say nothing about it.
+                    Err(error) if error.is_pruned() && who == *origin => votes.cast(who, false),
                     Err(error) if error.kind() != Kind::Permanent => missing += 1,
                     Err(_has_none) => {}
                 }
