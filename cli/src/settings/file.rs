@@ -31,7 +31,9 @@ fn parse(path: &Path, text: &str) -> Result<Values, Error> {
 /// What is wrong and where. The error's own text shows the line as well.
 fn syntax(text: &str, error: &toml::de::Error) -> String {
     let message = error.message();
-    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return message.to_owned() };
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
+        return message.to_owned();
+    };
     let line = 1 + before.matches('\n').count();
     let column = 1 + before.rsplit('\n').next().map_or(0, |start| start.chars().count());
     format!("line {line}, column {column}: {message}")
@@ -154,10 +156,7 @@ mod tests {
         assert!(refused("data = [\"d\"]").contains("must be a text, a number or true or false"));
         assert!(refused("comet = [[\"d\"]]").contains("must be a text or an array of texts"));
         assert!(refused("data = ").contains("line 1"));
-        assert_eq!(
-            refused("data = \"a\"\ndata = \"b\""),
-            "cairn.toml: line 2, column 1: duplicate key"
-        );
+        assert_eq!(refused("data = \"a\"\ndata = \"b\""), "cairn.toml: line 2, column 1: duplicate key");
     }
 
     #[test]
