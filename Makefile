@@ -47,10 +47,14 @@ dictionaries: needs
 	cargo build --release --workspace --example train_dictionaries
 	"$(CARGO_TARGET_DIR)/release/examples/train_dictionaries"
 
-# The long fault runs: SOAK seconds (15 minutes) of the seeded chaos runner, from a seed that it prints.
+# The long fault runs: SOAK seconds (15 minutes) of the seeded chaos runner, from the seed SEED (the clock, so that no two
+# runs are of the same ones), which it prints.
 SOAK ?= 900
+ifndef SEED
+SEED := $(shell date +%s)
+endif
 soak: needs
-	CHAOS_SECONDS=$(SOAK) CHAOS_RUNS=100000 cargo test --release --workspace --test chaos -- --nocapture
+	CHAOS_SEED=$(SEED) CHAOS_SECONDS=$(SOAK) CHAOS_RUNS=100000 cargo test --release --workspace --test chaos -- --nocapture
 
 # Every measurement; minutes.
 bench: needs

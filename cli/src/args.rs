@@ -15,6 +15,13 @@ const WIDTH: usize = 110;
 const EXIT_CODES: &str = "Exit codes: 0 after a clean end, also one by SIGINT or SIGTERM; 1 after a fault; 2 after wrong \
                           usage, settings included; 130 when a second signal ends it at once.";
 
+const FOLLOWS: &str = "It writes nothing to the database's directory, but needs a temporary one that it may write to \
+                       (TMPDIR). It asks no node: /readyz says whether it keeps up with the database, not whether somebody \
+                       still writes that.";
+
+const LOOKS: &str = "What only looks writes nothing to the data directory, but needs a temporary one that it may write to \
+                     (TMPDIR).";
+
 /// Indexes an Initia rollup beside its node and serves it as JSON
 #[derive(Debug, Parser)]
 #[command(name = "cairn", version = version(), max_term_width = WIDTH, arg_required_else_help = true, after_help = EXIT_CODES)]
@@ -30,6 +37,7 @@ pub(crate) enum Command {
     /// Indexes a node's chain
     Ingest(Given<Service>),
     /// Serves a database that `run` or `ingest` writes, while they do
+    #[command(after_help = FOLLOWS)]
     Query(Given<Follower>),
     /// Plans transfers between chains, makes the messages to sign, and follows them
     Route(Route),
@@ -40,7 +48,7 @@ pub(crate) enum Command {
     /// Makes a recording of a node
     Record(Record),
     /// Looks at a database and mends it
-    #[command(subcommand)]
+    #[command(subcommand, after_help = LOOKS)]
     Db(Db),
     /// Prints the effective settings as TOML, without passwords
     Config {

@@ -59,17 +59,20 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
         let routes = RouteDemo::start(recordings, &tracked, args.route_listen).await?;
         let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
         let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);
-        let routes = async {
-            if let Some(routes) = routes {
-                routes.run(&stop).await?;
+        let work = async {
+            if let Some(routes) = &routes {
+                routes.work(&stop).await?;
             }
             // The end of the demo is that of its index.
             std::future::pending::<anyhow::Result<Infallible>>().await
         };
         let outcome = tokio::select! {
             outcome = run::index(&settings, true, &screen, &stop, arrived) => outcome,
-            outcome = routes => outcome.map(|never| match never {}),
+            outcome = work => outcome.map(|never| match never {}),
         };
+        if let Some(routes) = routes {
+            routes.stop().await;
+        }
         node.stop().await;
         outcome
     })

@@ -1,7 +1,8 @@
 //! `cairn query`: serves a database that another process writes.
 //!
 //! What must hold: nothing is written to the database's directory; what is served is at most [`CATCH_UP_EVERY`], and the
-//! time it takes, older than what the other process has committed.
+//! time it takes, older than what the other process has committed. While the database cannot be followed, what was read last
+//! is served, and `/readyz` says so.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,25 +17,33 @@ use tokio::time::{Instant, sleep};
 use crate::serve::Serving;
 use crate::settings::Settings;
 use crate::settings::given::{Follower, Given};
-use crate::{interrupt, logging, ready, reread, runtime};
+use crate::{interrupt, logging, metrics, ready, reread, runtime};
 
 /// How far behind the writer readers may be.
 const CATCH_UP_EVERY: Duration = Duration::from_millis(20);
 
-/// How often a database that is not there yet is looked for, and how often that is logged.
+/// The longest pause after a catch-up that failed: the first is [`CATCH_UP_EVERY`], each is twice the one before.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often a database that is not there yet is looked for, and how often it is logged that there is none or that it cannot
+/// be followed.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// Runs until it is asked to stop, or until the database cannot be followed any more.
+/// Runs until it is asked to stop, or until a newer version writes the database.
 pub(crate) fn query(given: Given<Follower>) -> anyhow::Result<()> {
-    let settings = &Settings::given(&given)?;
+    let values = given.clone().merged()?;
+    let settings = &Settings::new(&values)?;
     let data = settings.data()?;
     let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };
     let (_screen, dial) = logging::start(&settings.log)?;
     let own = own_dir()?;
     runtime::block_on(async {
         let stop = interrupt::watch()?;
-        reread::on_hangup(given, dial)?;
+        reread::on_hangup(given, values, dial)?;
+        if let Some(at) = settings.metrics {
+            metrics::start(at, &stop).await?;
+        }
         let Some(store) = await_database(data, own.path(), options, &stop).await? else { return Ok(()) };
         let store = Arc::new(store);
         check_chain(settings, &store)?;
@@ -98,16 +107,35 @@ async fn keep_up(
     caught_up: &watch::Sender<Instant>,
     stop: &watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
+    let mut pause = CATCH_UP_EVERY;
+    let mut logged: Option<Instant> = None;
     loop {
         tokio::select! {
-            () = sleep(CATCH_UP_EVERY) => {}
+            () = sleep(pause) => {}
             () = interrupt::stopped(stop) => return Ok(()),
         }
         let store = Arc::clone(&store);
         // It waits for requests in flight, which is no work for this thread.
-        tokio::task::spawn_blocking(move || store.catch_up())
-            .await?
-            .context("the database cannot be followed any more; start again to follow it anew")?;
-        caught_up.send_replace(Instant::now());
+        match tokio::task::spawn_blocking(move || store.catch_up()).await? {
+            Ok(()) => {
+                caught_up.send_replace(Instant::now());
+                pause = CATCH_UP_EVERY;
+                if logged.take().is_some() {
+                    tracing::info!("the database is followed again");
+                }
+            }
+            // A newer version writes it now; this one will never know its tables.
+            Err(error @ store::Error::UnknownTables { .. }) => {
+                return Err(error).context("the database cannot be followed any more");
+            }
+            // A full table of descriptors, a device that comes back, a directory that is put in place of another.
+            Err(error) => {
+                pause = (2 * pause).min(TRY_AGAIN);
+                if logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
+                    logged = Some(Instant::now());
+                    tracing::warn!(%error, "the database cannot be followed for now");
+                }
+            }
+        }
     }
 }

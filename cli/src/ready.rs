@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ingest::Marks;
-use node::EndpointState;
+use node::{EndpointState, Standing};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -16,16 +16,18 @@ const FOLLOWER_LAG: Duration = Duration::from_secs(5);
 /// The node tells its height every few seconds; after this long without, nobody knows how far behind we are.
 const SILENCE: Duration = Duration::from_mins(1);
 
-/// Ready while the blocks are indexed up to `lag` below what the node last said of itself, and it said so lately. Lanes
-/// that come after the blocks do not matter.
+/// Ready while the blocks are indexed up to `lag` below what the node last said of itself, and an endpoint that can be
+/// believed and has our blocks said so lately: one that is behind them knows nothing of newer ones. Lanes that come after the
+/// blocks do not matter.
 pub(crate) fn at_head(
     marks: Marks,
     heads: watch::Receiver<Arc<[EndpointState]>>,
     lag: u64,
 ) -> impl Fn() -> Result<(), String> {
     move || {
-        not_silent(heads.borrow().iter().filter_map(|endpoint| endpoint.seen))?;
         let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
+        let heard = heads.borrow().iter().filter_map(Heard::of).collect::<Vec<_>>();
+        not_silent(&heard, blocks.saturating_sub(lag))?;
         let behind = chain.saturating_sub(blocks);
         if behind <= lag {
             return Ok(());
@@ -36,11 +38,34 @@ pub(crate) fn at_head(
     }
 }
 
-/// Ready while somebody was heard of lately, or nobody was to be heard of yet.
-fn not_silent(heard: impl Iterator<Item = Instant>) -> Result<(), String> {
-    match heard.max().map(|at| at.elapsed()).filter(|ago| *ago > SILENCE) {
-        Some(ago) => Err(format!("no endpoint of the node has told its height for {} s", ago.as_secs())),
-        None => Ok(()),
+/// What an endpoint last said of itself.
+#[derive(Clone, Copy)]
+struct Heard {
+    at: Instant,
+    height: u64,
+    believed: bool,
+}
+
+impl Heard {
+    /// None if nothing was heard of it yet.
+    fn of(endpoint: &EndpointState) -> Option<Self> {
+        let believed = !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain);
+        Some(Self { at: endpoint.seen?, height: endpoint.height.unwrap_or(0), believed })
+    }
+}
+
+/// Ready while somebody who can be believed and has the block at `height` was heard of lately, or nobody was to be heard of
+/// yet.
+fn not_silent(heard: &[Heard], height: u64) -> Result<(), String> {
+    let known = heard.iter().filter(|endpoint| endpoint.believed && endpoint.height >= height);
+    match known.map(|endpoint| endpoint.at.elapsed()).min() {
+        Some(ago) if ago <= SILENCE => Ok(()),
+        Some(ago) => Err(format!(
+            "no endpoint of the node that has height {height} has told its own for {} s",
+            ago.as_secs()
+        )),
+        None if heard.is_empty() => Ok(()),
+        None => Err(format!("no endpoint of the node that can be believed has height {height}")),
     }
 }
 
@@ -89,10 +114,19 @@ mod tests {
     fn an_index_whose_node_is_silent_is_not_ready() {
         let now = Instant::now();
         let long_ago = now.checked_sub(SILENCE + Duration::from_secs(3)).unwrap();
-        let reason = "no endpoint of the node has told its height for 63 s";
-        assert_eq!(not_silent([long_ago, long_ago].into_iter()), Err(reason.to_owned()));
-        assert_eq!(not_silent([long_ago, now].into_iter()), Ok(()), "one is enough");
-        assert_eq!(not_silent(std::iter::empty()), Ok(()));
+        let heard = |at, height| Heard { at, height, believed: true };
+        let reason = "no endpoint of the node that has height 90 has told its own for 63 s";
+        let silent = heard(long_ago, 100);
+        assert_eq!(not_silent(&[silent, silent], 90), Err(reason.to_owned()));
+        assert_eq!(not_silent(&[silent, heard(now, 90)], 90), Ok(()), "one is enough");
+        assert_eq!(not_silent(&[], 90), Ok(()));
+
+        // Who is behind what is indexed, or is not believed, does not know where the chain is.
+        assert_eq!(not_silent(&[silent, heard(now, 89)], 90), Err(reason.to_owned()));
+        let liar = Heard { believed: false, ..heard(now, 100) };
+        assert_eq!(not_silent(&[silent, liar], 90), Err(reason.to_owned()));
+        let reason = "no endpoint of the node that can be believed has height 90";
+        assert_eq!(not_silent(&[liar, heard(now, 89)], 90), Err(reason.to_owned()));
     }
 
     #[test]

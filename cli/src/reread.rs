@@ -1,19 +1,23 @@
 //! Settings that change while the program runs: on SIGHUP they are read again, and what is logged changes with them.
 //!
 //! What must hold: a file that cannot be read or has errors changes nothing, and the log says why; of the other settings it
-//! says that they wait for the next start.
+//! says which are not those that the program runs with, and that they wait for the next start.
 
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::logging::Dial;
 use crate::settings::given::Given;
-use crate::settings::{Settings, print};
+use crate::settings::{Settings, Values, print};
 
-/// Listens to SIGHUP from now on, for as long as the process runs. Call it within a tokio runtime.
-pub(crate) fn on_hangup<G: Clone + Send + 'static>(given: Given<G>, dial: Dial) -> anyhow::Result<()> {
+/// Listens to SIGHUP from now on, for as long as the process runs, which it does with the values in `running`. Call it
+/// within a tokio runtime.
+pub(crate) fn on_hangup<G: Clone + Send + 'static>(
+    given: Given<G>,
+    running: Values,
+    dial: Dial,
+) -> anyhow::Result<()> {
     let mut hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
-    let mut known = given.clone().merged()?;
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {
             let read = given.clone().merged().and_then(|values| Ok((Settings::new(&values)?, values)));
@@ -29,12 +33,11 @@ pub(crate) fn on_hangup<G: Clone + Send + 'static>(given: Given<G>, dial: Dial) 
                 continue;
             }
             let changed: Vec<_> =
-                print::changed(&known, &values).into_iter().filter(|name| *name != "log").collect();
+                print::changed(&running, &values).into_iter().filter(|name| *name != "log").collect();
             tracing::warn!(log = settings.log.filter, "SIGHUP: the log's filter was read again");
             if !changed.is_empty() {
                 tracing::warn!(settings = changed.join(", "), "SIGHUP: these wait for the next start");
             }
-            known = values;
         }
     });
     Ok(())

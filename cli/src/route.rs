@@ -10,37 +10,32 @@ use ::registry::{Loaded, Registry};
 use ::route::Service;
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use web::app::App;
 use web::cors::Cors;
 use web::limits::Limits;
 use web::server::{Server, default_workers};
 
 use crate::serve::VERSION;
-use crate::settings::Settings;
-use crate::settings::given::{Given, Log};
-use crate::{interrupt, logging, output, runtime};
+use crate::settings::given::{Given, Router};
+use crate::settings::value::Origin;
+use crate::settings::{self, Settings, Value, Values, keys};
+use crate::{interrupt, logging, output, reread, runtime};
 
 /// Largest request body in bytes.
 const BODY: usize = 1 << 20;
 
+/// The directory of the database, where nothing says another.
+const DATA: &str = "cairn-route";
+
 /// Flags of `cairn route`.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Route {
     #[command(subcommand)]
     command: Option<RouteCommand>,
-    /// Directory of the registry: chains, assets, channels, bridges; read again on SIGHUP
-    #[arg(long, value_name = "DIR", env = "CAIRN_ROUTE_REGISTRY", required = true)]
-    registry: Option<PathBuf>,
-    /// Directory of the database of tracked transfers; made if it does not exist
-    #[arg(long, value_name = "DIR", env = "CAIRN_ROUTE_DATA", default_value = "cairn-route")]
-    data: PathBuf,
-    /// Where the routing interface listens; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", env = "CAIRN_ROUTE_LISTEN", default_value = "127.0.0.1:8081")]
-    listen: SocketAddr,
     #[command(flatten)]
-    log: Given<Log>,
+    given: Given<Router>,
 }
 
 /// What else `cairn route` does.
@@ -77,18 +72,28 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
     if let Some(RouteCommand::Check { registry, online }) = args.command {
         return check(&registry, online);
     }
-    let base = Settings::new(&args.log.merged()?)?;
-    let registry = args.registry.context("--registry is required")?;
-    logging::start(&base.log)?;
-    let (data, listen, cors) = (args.data, args.listen, base.cors);
-    let settings = RouteSettings { registry, data, listen, cors, limits: base.limits };
+    let values = args.given.clone().merged()?;
+    let base = Settings::new(&with_data(values.clone()))?;
+    let settings = base.route.as_ref().ok_or_else(|| settings::missing("route.registry"))?;
+    let (_screen, dial) = logging::start(&base.log)?;
     runtime::block_on(async {
         let stop = interrupt::watch()?;
-        let routing = Routing::start(&settings, load(&settings.registry)?)?;
+        reread::on_hangup(args.given, values, dial)?;
+        let routing = Routing::start(settings, load(&settings.registry)?)?;
         output::print(&format!("routing at {}\n", routing.url()))?;
-        routing.run(&settings.registry, &stop).await
+        let outcome = routing.work(&settings.registry, &stop).await;
+        routing.stop().await;
+        outcome
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// `values` with a directory of the database.
+fn with_data(mut values: Values) -> Values {
+    let key = keys::known("route.data");
+    let default = || Value::split(key, [DATA.to_owned()], Origin::Default);
+    values.entry(key.name).or_insert_with(default);
+    values
 }
 
 /// A running routing service.
@@ -96,13 +101,13 @@ pub(crate) struct Routing {
     server: Server,
     app: Arc<App<Service>>,
     /// Listened to before anybody is told where it is: the signal would end the process otherwise.
-    hangups: Signal,
+    hangups: Mutex<Signal>,
 }
 
 impl Routing {
-    /// Opens the database and listens, within a tokio runtime. What follows transfers begins with [`Routing::run`].
+    /// Opens the database and listens, within a tokio runtime. What follows transfers begins with [`Routing::work`].
     pub(crate) fn start(settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
-        let hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
+        let hangups = Mutex::new(signal(SignalKind::hangup()).context("listening for SIGHUP")?);
         let service = Service::open(registry, &settings.data, ::route::Config::default(), VERSION)?;
         let app = Arc::new(App::new(service, ::route::ENDPOINTS)?.with_cors(settings.cors.clone()));
         let limits =
@@ -124,11 +129,12 @@ impl Routing {
         self.app.state()
     }
 
-    /// Follows transfers, asks the chains what holds, reads the registry again on SIGHUP; until `stop`.
-    pub(crate) async fn run(self, registry: &Path, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
+    /// Follows transfers, asks the chains what holds, reads the registry again on SIGHUP; until `stop`. What answers goes on
+    /// until [`Routing::stop`].
+    pub(crate) async fn work(&self, registry: &Path, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
         let service = self.app.state();
-        let mut hangups = self.hangups;
         let reloads = async {
+            let mut hangups = self.hangups.lock().await;
             while hangups.recv().await.is_some() {
                 reload(service, registry);
             }
@@ -138,12 +144,15 @@ impl Routing {
             () = service.refresh(interrupt::stopped(stop)) => Ok(()),
             () = reloads => Ok(()),
         };
-        let server = self.server;
+        Ok(outcome?)
+    }
+
+    /// Stops it, letting requests in flight finish within [`Limits::stop`].
+    pub(crate) async fn stop(self) {
         // It waits for threads; if that were to fail, the process ends all the same.
-        if let Err(error) = tokio::task::spawn_blocking(move || server.stop()).await {
+        if let Err(error) = tokio::task::spawn_blocking(move || self.server.stop()).await {
             tracing::error!(%error, "stopping the server");
         }
-        Ok(outcome?)
     }
 }
 

@@ -18,11 +18,12 @@ use crate::{interrupt, metrics, progress, ready, reread, runtime};
 
 /// Runs until it is asked to stop, or until the ingest cannot go on.
 pub(crate) fn run(given: Given<Service>, serves: bool) -> anyhow::Result<()> {
-    let settings = Settings::given(&given)?;
+    let values = given.clone().merged()?;
+    let settings = Settings::new(&values)?;
     let (screen, dial) = logging::start(&settings.log)?;
     runtime::block_on_indexing(async {
         let stop = interrupt::watch()?;
-        reread::on_hangup(given, dial)?;
+        reread::on_hangup(given, values, dial)?;
         index(&settings, serves, &screen, &stop, |_| Ok(())).await
     })
 }
@@ -56,9 +57,9 @@ pub(crate) async fn index(
         Some(route) => Some((Routing::start(route, load(&route.registry)?)?, &route.registry)),
         None => None,
     };
-    let routing = async {
-        if let Some((routing, registry)) = routing {
-            routing.run(registry, stop).await?;
+    let routes = async {
+        if let Some((routing, registry)) = &routing {
+            routing.work(registry, stop).await?;
         }
         // A stop ends the ingest, which takes its time.
         std::future::pending::<anyhow::Result<Infallible>>().await
@@ -70,12 +71,21 @@ pub(crate) async fn index(
     let outcome = tokio::select! {
         outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
         never = control::serve(Arc::clone(&store), Arc::clone(&tidying)) => match never {},
-        outcome = routing => outcome.map(|never| match never {}),
+        outcome = routes => outcome.map(|never| match never {}),
         outcome = watch_over(&ingest, (&store, &tidying), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
     };
-    if let Some(serving) = serving {
-        serving.stop().await;
-    }
+    // What ends the select may be any part of it: the servers answer what they have begun in every case.
+    let stop_serving = async {
+        if let Some(serving) = serving {
+            serving.stop().await;
+        }
+    };
+    let stop_routing = async {
+        if let Some((routing, _)) = routing {
+            routing.stop().await;
+        }
+    };
+    tokio::join!(stop_serving, stop_routing);
     // The store is closed when we return: a directory that goes away with it must not be written any more.
     drop(tidying.acquire().await);
     outcome

@@ -33,8 +33,8 @@ use query::EmptyCursor;
 use web::cors::Cors;
 use web::limits::Limits;
 
-use self::given::Given;
-use self::read::{Address, CACHE, Cursor, DISK_RESERVE, Filter, LOOK_AHEAD, POLL_MS, Reader, Text, missing};
+pub(crate) use self::read::missing;
+use self::read::{Address, CACHE, Cursor, DISK_RESERVE, Filter, LOOK_AHEAD, POLL_MS, Reader, Text};
 use self::units::{ByteSize, Span};
 pub(crate) use self::value::{Error, Value};
 use crate::route::RouteSettings;
@@ -97,11 +97,6 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// What flags, environment and file give.
-    pub(crate) fn given<G: Clone>(given: &Given<G>) -> Result<Self, Error> {
-        Self::new(&given.clone().merged()?)
-    }
-
     /// Parses `values`, with defaults for what is absent.
     pub(crate) fn new(values: &Values) -> Result<Self, Error> {
         let read = Reader(values);
@@ -200,6 +195,8 @@ mod tests {
         assert_eq!(defaults.look_ahead, ingest::config::LOOK_AHEAD);
         assert_eq!(defaults.limits.connections, Limits::default().connections);
         assert_eq!(defaults.limits.requests, Limits::default().requests);
+        assert_eq!(defaults.limits.requests_per_client, Limits::default().requests_per_client);
+        assert_eq!(defaults.limits.connections_per_client, Limits::default().connections_per_client);
         assert_eq!(defaults.limits.per_client, None);
         assert_eq!(defaults.cache, store::RocksOptions::default().cache_bytes);
 

@@ -39,6 +39,16 @@ fn what_is_logged_is_read_again_on_a_hangup_and_nothing_else() {
     cairn.signal("HUP");
     let refused = cairn.logged_about("the settings stay as they were");
     assert!(refused.contains("line 2") && refused.contains("max_rewind"), "{refused}");
+
+    fs::write(&file, format!("log = \"info\"\ncomet = \"http://operator:{PASSWORD}@node\n")).unwrap();
+    cairn.signal("HUP");
+    let refused = cairn.logged_about("the settings stay as they were");
+    assert!(refused.contains("line 2") && !refused.contains(PASSWORD), "{refused}");
+
+    // What waited for the next start still does: it is not what the program runs with.
+    fs::write(&file, "log = \"info\"\nmax_rewind = 6\n").unwrap();
+    cairn.signal("HUP");
+    assert!(cairn.logged_about("wait for the next start").contains("max_rewind"));
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
 }

@@ -5,10 +5,14 @@
 mod support;
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{Cairn, Played, get, post, printed, refused, repository, run, until};
+use support::{Cairn, Played, command, get, get_text, post, printed, refused, repository, run, until};
 
 /// A deposit into the recorded bridge, and the transaction that finalized it on the rollup.
 const DEPOSIT: &str = "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88";
@@ -181,4 +185,73 @@ fn an_indexer_routes_as_well_if_it_is_told_to() {
     assert_eq!(cairn.ended().0, Some(0));
     let (code, said) = refused(&[&played.flags("run", &index)[..], &more[..2]].concat());
     assert!(code == 2 && said.contains("route.data"), "{code} {said}");
+}
+
+#[test]
+fn a_request_for_a_route_that_has_begun_is_answered_when_an_indexer_stops() {
+    let pair = Pair::start();
+    let played = Played::start("evm-scenario", &[]);
+    let index = pair.dir.path().join("index");
+    let more =
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
+    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+    let url = cairn.url();
+    cairn.logged("caught up");
+    let body = r#"{"chain_ids":["e2e-l2-1"]}"#;
+    let (first, rest) = body.split_at(7);
+    let mut stream = TcpStream::connect(routing.strip_prefix("http://").unwrap()).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST /v2/fungible/assets_from_source HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\nexpect: 100-continue\r\n\r\n"
+    )
+    .unwrap();
+    let mut begun = [0; 25];
+    stream.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(first.as_bytes()).unwrap();
+
+    cairn.signal("TERM");
+    let indexer = url.strip_prefix("http://").unwrap();
+    until("the index to be over", || TcpStream::connect(indexer).is_err().then_some(()));
+    // Not a wait for something: the moment is the test's input, later than the process would end if nothing held it.
+    thread::sleep(Duration::from_millis(400));
+    stream.write_all(rest.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 "), "{answer:?}");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
+#[test]
+fn a_routing_service_has_its_settings_from_file_environment_and_flags() {
+    let pair = Pair::start();
+    let file = pair.dir.path().join("cairn.toml");
+    let text = |log: &str| {
+        let (registry, data) = (&pair.registry, &pair.data);
+        format!(
+            "log = \"{log}\"\n[route]\nregistry = \"{registry}\"\ndata = \"{data}\"\nlisten = \"nowhere\"\n"
+        )
+    };
+    fs::write(&file, text("info")).unwrap();
+    let at = ["--config", file.to_str().unwrap(), "--listen", "127.0.0.1:0"];
+    let mut start = command(&[&["route"], &at[..]].concat());
+    start.env("CAIRN_RATE_LIMIT", "1/s:2").env("CAIRN_TRUSTED_PROXIES", "10.0.0.1").env("CAIRN_CORS", "none");
+    let mut cairn = Cairn::spawn(start);
+    let url = cairn.line("routing at ");
+    until("a refusal", || (get_text(&format!("{url}/v2/info/chains")).0 == 429).then_some(()));
+    assert!(Path::new(&pair.data).join("CURRENT").exists());
+
+    fs::write(&file, text("warn") + "# and more\n").unwrap();
+    cairn.signal("HUP");
+    assert!(cairn.logged_about("the log's filter was read again").contains("warn"));
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+
+    let (code, said) = refused(&["route", "--config", file.to_str().unwrap()]);
+    assert!(code == 2 && said.contains("cairn.toml line 5: `route.listen`"), "{code} {said}");
+    let (code, said) = refused(&["route"]);
+    assert!(code == 2 && said.contains("`route.registry` is not set"), "{code} {said}");
 }

@@ -109,7 +109,10 @@ fn a_database_of_another_chain_or_with_another_start_is_refused() {
 fn a_query_process_follows_a_database_that_another_one_makes_and_makes_again_after_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let mut query = Cairn::start(&["query", "--data", data.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
+    let flags =
+        ["query", "--data", data.to_str().unwrap(), "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
+    let mut query = Cairn::start(&flags);
+    let metrics = query.logged("metrics")["url"].as_str().unwrap().to_owned();
     query.logged("waiting for the database");
 
     let played = Played::start("evm-scenario", &["--block-every", "10ms"]);
@@ -135,12 +138,40 @@ fn a_query_process_follows_a_database_that_another_one_makes_and_makes_again_aft
         get(&format!("{url}/indexer/tx/v1/txs?pagination.limit=5")).1["txs"].as_array().unwrap().len(),
         5
     );
+    let (code, counted) = get_text(&metrics);
+    let line = "cairn_http_requests_total{endpoint=\"/indexer/tx/v1/txs\",status=\"200\"} 1";
+    assert!(code == 200 && counted.contains(line), "{counted}");
 
     for process in [ingest, query] {
         process.signal("TERM");
         let (code, took) = process.ended();
         assert!(code == Some(0) && took < STOP, "{code:?} {took:?}");
     }
+}
+
+#[test]
+fn a_query_process_outlasts_a_database_that_is_away_for_a_while() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, away) = (dir.path().join("data"), dir.path().join("away"));
+    let played = Played::start("evm-scenario", &["--block-every", "10ms"]);
+    let ingest = Cairn::start(&played.flags("ingest", &data));
+    let mut query = Cairn::start(&["query", "--follow", data.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
+    let url = query.url();
+    let height = || get(&format!("{url}/status")).1["height"].as_u64().unwrap();
+    until("a height", || (height() > 0).then_some(()));
+    ingest.signal("TERM");
+    assert_eq!(ingest.ended().0, Some(0));
+
+    std::fs::rename(&data, &away).unwrap();
+    query.logged("the database cannot be followed for now");
+    until("not to be ready", || (get_text(&format!("{url}/readyz")).0 == 503).then_some(()));
+    std::fs::rename(&away, &data).unwrap();
+    query.logged("the database is followed again");
+    let _ingest = Cairn::start(&played.flags("ingest", &data));
+    until("the last height", || (height() == LAST).then_some(()));
+    assert_eq!(get_text(&format!("{url}/readyz")), (200, "ok".to_owned()));
+    query.signal("TERM");
+    assert_eq!(query.ended().0, Some(0));
 }
 
 #[test]

@@ -13,7 +13,8 @@ use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::slots::Slot;
+use crate::clients::Client;
+use crate::slots::{Full, Slot};
 use crate::takeover::Agreed;
 
 /// Between two answers.
@@ -47,9 +48,9 @@ impl Progress {
         }
     }
 
-    /// Takes a slot of the server for the request that has come in, until its answer has left.
-    pub(crate) fn take_slot(&self) -> bool {
-        self.slot.take()
+    /// Takes a slot of the server for the request of `client` that has come in, until its answer has left.
+    pub(crate) fn take_slot(&self, client: Option<Client>) -> Result<(), Full> {
+        self.slot.take(client)
     }
 
     /// Whether no request is being answered, on a connection that still is one of HTTP.

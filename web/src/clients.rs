@@ -1,4 +1,4 @@
-//! How often one client may ask: a token bucket for each address.
+//! Who a client is, and how often one may ask: a token bucket for each address.
 //!
 //! What must hold: a request is let in or refused by its head alone; the table of buckets has a bound; a client says
 //! nothing about itself that counts, unless a proxy that the operator named passes it on.
@@ -27,33 +27,48 @@ const CLIENTS: NonZeroUsize = NonZeroUsize::new(1 << 16).unwrap();
 /// Where a proxy says for whom it asks: the client first, and each proxy adds whom it was asked by.
 const FORWARDED: &str = "x-forwarded-for";
 
-/// The buckets of a server.
+/// The clients of a server.
 pub(crate) struct Clients {
-    rate: Rate,
     proxies: Vec<IpAddr>,
+    rate: Option<Rates>,
+}
+
+struct Rates {
+    rate: Rate,
     clock: Clock,
     buckets: Mutex<Buckets>,
 }
 
 impl Clients {
-    /// None if there is no limit.
-    pub(crate) fn new(limits: &Limits) -> Option<Self> {
-        let rate = limits.per_client?;
-        Some(Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let rates = |rate| Rates {
             rate,
-            proxies: limits.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
             clock: limits.clock.clone(),
             buckets: Mutex::new(Buckets::new(rate, CLIENTS)),
-        })
+        };
+        Self {
+            proxies: limits.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
+            rate: limits.per_client.map(rates),
+        }
+    }
+
+    /// Whose a connection from `peer` is; nobody's if that is a proxy of ours.
+    pub(crate) fn caller(&self, peer: IpAddr) -> Option<Client> {
+        (!self.proxies.contains(&peer.to_canonical())).then(|| Client::from(peer))
+    }
+
+    /// Whose a request is.
+    pub(crate) fn asker(&self, peer: IpAddr, headers: &HeaderMap) -> Client {
+        Client::from(origin(peer, headers, &self.proxies))
     }
 
     /// # Errors
-    /// 429 with the time after which the next request is let in, if the client's bucket is empty.
-    pub(crate) fn admit(&self, peer: IpAddr, headers: &HeaderMap) -> Result<(), Refusal> {
-        let client = Client::from(origin(peer, headers, &self.proxies));
-        let now = self.clock.now();
-        let taken = self.buckets.lock().unwrap_or_else(PoisonError::into_inner).take(client, now);
-        taken.map_err(|wait| too_many(self.rate, wait))
+    /// 429 with the time after which the next request is let in, if there is a rate and the client's bucket is empty.
+    pub(crate) fn admit(&self, client: Client) -> Result<(), Refusal> {
+        let Some(Rates { rate, clock, buckets }) = &self.rate else { return Ok(()) };
+        let now = clock.now();
+        let taken = buckets.lock().unwrap_or_else(PoisonError::into_inner).take(client, now);
+        taken.map_err(|wait| too_many(*rate, wait))
     }
 }
 
@@ -93,7 +108,7 @@ fn address(hop: &[u8]) -> Option<IpAddr> {
 /// Who shares a bucket: an IPv4 address, or an IPv6 network of 64 bits, which is the least that one customer gets
 /// (RFC 6177).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Client {
+pub(crate) enum Client {
     V4(Ipv4Addr),
     V6([u16; 4]),
 }

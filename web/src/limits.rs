@@ -16,14 +16,21 @@ use crate::clock::Clock;
 pub struct Limits {
     /// Connections held at once; the next ones wait in the kernel's queue.
     pub connections: usize,
+    /// How many of them one client may have; the next ones are closed at once. Not for `trusted_proxies`, and not for
+    /// [`crate::raw`].
+    pub connections_per_client: usize,
     /// Requests of all clients at once, each from its head until its answer has left; past it the answer is 503, given
-    /// before the body is read and before any work. It bounds the answers in memory that nobody takes yet.
+    /// before the body is read and before any work. It bounds the answers in memory that nobody takes yet: two a request,
+    /// where the next one was sent without waiting for the first.
     pub requests: usize,
+    /// How many of them one client may have, past which its answer is 429: who reads nothing must not hold up others.
+    /// Not for [`crate::raw`].
+    pub requests_per_client: usize,
     /// How often one client may ask, past which the answer is 429; None for as often as it likes. Not for `OPTIONS`,
     /// `/healthz` and `/readyz`, and not for [`crate::raw`].
     pub per_client: Option<Rate>,
     /// Proxies that ask for others: a request of theirs counts for the nearest address in `X-Forwarded-For` that is
-    /// none of them. Of anybody else that header is not read.
+    /// none of them. Of anybody else that header is not read. A proxy that is not among them is one client.
     pub trusted_proxies: Vec<IpAddr>,
     /// What time it is for `per_client`.
     pub clock: Clock,
@@ -49,6 +56,12 @@ pub struct Limits {
     pub stop: Duration,
 }
 
+/// What one client may have of `all`: an eighth, but no less than 16, because a browser opens six connections.
+pub fn share(all: usize) -> usize {
+    const LEAST: usize = 16;
+    LEAST.max(all / 8)
+}
+
 /// How often one client may ask. A client is an IPv4 address, or an IPv6 network of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
@@ -60,9 +73,12 @@ pub struct Rate {
 
 impl Default for Limits {
     fn default() -> Self {
+        let (connections, requests) = (4096, 1024);
         Self {
-            connections: 4096,
-            requests: 1024,
+            connections,
+            connections_per_client: share(connections),
+            requests,
+            requests_per_client: share(requests),
             per_client: None,
             trusted_proxies: Vec::new(),
             clock: Clock::default(),

@@ -1,6 +1,7 @@
 //! Serves any function of requests, faults included: for servers that play a node rather than an API.
 //!
-//! The limits are those of every server here, and request bodies are read before the function is called.
+//! The limits are those of every server here but for what is of one client: whoever asks here is one of few. Request bodies
+//! are read before the function is called.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ pub async fn serve_raw<H, F>(
     F: Future<Output = RawReply> + Send + 'static,
 {
     let (limits, handler) = (Arc::new(limits), Arc::new(handler));
-    let gate = Gate { limits: Arc::clone(&limits), extra_header: "" };
+    let gate = Gate { limits: Arc::clone(&limits), clients: None, extra_header: "" };
     let service = move |progress, _| RawService {
         handler: Arc::clone(&handler),
         limits: Arc::clone(&limits),
@@ -82,7 +83,7 @@ where
         let progress = Arc::clone(&self.progress);
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            let allowed = admit(&progress, &limits).and_then(|()| within(&head, &body, &limits));
+            let allowed = admit(&progress, None, &limits).and_then(|()| within(&head, &body, &limits));
             let body = match allowed {
                 Ok(()) => read(body, &limits).await,
                 Err(refusal) => Err(refusal),

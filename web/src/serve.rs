@@ -1,7 +1,7 @@
 //! Serves an [`App`] on a listening socket, and the accept loop that every server shares.
 //!
-//! A connection past the limit is not accepted, so it waits in the kernel's bounded queue. An error of `accept`
-//! never ends the loop. A stop closes the listener first, then idle connections, then waits for the requests in
+//! A connection past the limit is not accepted, so it waits in the kernel's bounded queue; one past what a single client may
+//! have is closed at once. An error of `accept` never ends the loop. A stop closes the listener first, then idle connections, then waits for the requests in
 //! flight, and cuts what is left when the time is over.
 
 use std::future::Future;
@@ -19,19 +19,25 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{AcquireError, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::answer::{Answer, CutShort, Progress};
 use crate::app::App;
 use crate::clients::Clients;
 use crate::limits::Limits;
 use crate::service::AppService;
-use crate::slots::{Slot, Slots};
-use crate::wire::Wire;
+use crate::slots::{Share, Shares, Slot, Slots};
+use crate::wire::{REQUEST_LINE, Wire};
 
 /// The waits after a failed `accept`: out of descriptors, only time helps.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 const LAST_BACKOFF: Duration = Duration::from_secs(1);
+
+/// hyper takes no less.
+const LEAST_BUFFER: usize = 8192;
+
+/// How often it is logged that an address has all connections that it may have.
+const WARN_EVERY: Duration = Duration::from_secs(10);
 
 /// Answers until `shutdown` resolves and the requests in flight are done, at most [`Limits::stop`] longer.
 ///
@@ -45,8 +51,8 @@ pub async fn serve<A: Send + Sync + 'static>(
 ) {
     let limits = Arc::new(limits);
     let extra_header = if app.cors().is_any() { "access-control-allow-origin: *\r\n" } else { "" };
-    let gate = Gate { limits: Arc::clone(&limits), extra_header };
     let clients = Arc::new(Clients::new(&limits));
+    let gate = Gate { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)), extra_header };
     let service = move |progress, peer| {
         let (app, limits, clients) = (Arc::clone(&app), Arc::clone(&limits), Arc::clone(&clients));
         AppService { app, limits, clients, peer, progress }
@@ -57,6 +63,8 @@ pub async fn serve<A: Send + Sync + 'static>(
 /// What all connections of a server have in common.
 pub(crate) struct Gate {
     pub(crate) limits: Arc<Limits>,
+    /// Whose connections are counted; none if it does not matter whose they are.
+    pub(crate) clients: Option<Arc<Clients>>,
     /// See [`Wire::new`].
     pub(crate) extra_header: &'static str,
 }
@@ -74,7 +82,8 @@ impl Gate {
     {
         let mut shutdown = pin!(shutdown);
         let places = Arc::new(Semaphore::new(self.limits.connections));
-        let slots = Slots::new(self.limits.requests);
+        let slots = Slots::new(self.limits.requests, self.limits.requests_per_client);
+        let mut hosts = Hosts::new(self.clients.clone(), self.limits.connections_per_client);
         let (stop, stopped) = watch::channel(());
         let mut connections = JoinSet::new();
         loop {
@@ -89,13 +98,14 @@ impl Gate {
             };
             // Nobody closes the semaphore.
             let Ok((place, (stream, peer))) = next else { break };
+            let Ok(share) = hosts.admit(peer) else { continue };
             let progress = Arc::new(Progress::new(Slot::of(&slots)));
             let wire = Wire::new(stream, Arc::clone(&progress), Arc::clone(&self.limits), self.extra_header);
             let service = service(Arc::clone(&progress), peer);
             let connection = self.connection(wire, service, progress, stopped.clone());
             connections.spawn(async move {
                 connection.await;
-                drop(place);
+                drop((place, share));
             });
             while let Some(ended) = connections.try_join_next() {
                 log_panic(ended);
@@ -118,9 +128,12 @@ impl Gate {
         S: Service<Request<Incoming>, Response = Response<Answer>, Error = CutShort> + Send + 'static,
         S::Future: Send + 'static,
     {
+        // Anything up to here reaches the service, which can tell a long target from many headers.
+        let head = self.limits.target + self.limits.headers + REQUEST_LINE;
         let connection = http1::Builder::new()
-            // Anything up to here reaches the service, which can tell a long target from many headers.
-            .max_header_size(self.limits.target + self.limits.headers)
+            .max_header_size(head)
+            // A client that sends request after request would make the buffer grow to 400 KiB.
+            .max_buf_size(head.max(LEAST_BUFFER))
             .header_read_timeout(None)
             .serve_connection(TokioIo::new(wire), service)
             .with_upgrades();
@@ -144,6 +157,36 @@ impl Gate {
                 }
             }
         }
+    }
+}
+
+/// Who has how many connections.
+struct Hosts {
+    clients: Option<Arc<Clients>>,
+    shares: Arc<Shares>,
+    limit: usize,
+    warned: Option<Instant>,
+}
+
+/// The peer has all that one may have.
+struct TooMany;
+
+impl Hosts {
+    fn new(clients: Option<Arc<Clients>>, limit: usize) -> Self {
+        Self { clients, shares: Shares::new(limit), limit, warned: None }
+    }
+
+    /// One more for `peer`, if its connections are counted.
+    fn admit(&mut self, peer: IpAddr) -> Result<Option<Share>, TooMany> {
+        let Some(client) = self.clients.as_ref().and_then(|clients| clients.caller(peer)) else {
+            return Ok(None);
+        };
+        let share = self.shares.take(client);
+        if share.is_none() && self.warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
+            self.warned = Some(Instant::now());
+            tracing::warn!(%peer, limit = self.limit, "an address has all connections that one may have; is it a proxy that is not trusted?");
+        }
+        share.map(Some).ok_or(TooMany)
     }
 }
 

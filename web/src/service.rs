@@ -22,16 +22,17 @@ use tokio::time::timeout;
 
 use crate::answer::{Answer, CutShort, Progress};
 use crate::app::App;
-use crate::clients::Clients;
+use crate::clients::{Client, Clients};
 use crate::limits::Limits;
 use crate::refusal::Refusal;
+use crate::slots::Full;
 use crate::wire::{headers_too_large, target_too_long};
 
 /// The service of one connection.
 pub(crate) struct AppService<A: 'static> {
     pub(crate) app: Arc<App<A>>,
     pub(crate) limits: Arc<Limits>,
-    pub(crate) clients: Arc<Option<Clients>>,
+    pub(crate) clients: Arc<Clients>,
     /// The other end of the connection.
     pub(crate) peer: IpAddr,
     pub(crate) progress: Arc<Progress>,
@@ -93,22 +94,32 @@ impl<A> AppService<A> {
     /// # Errors
     /// 429 or 503.
     fn admit(&self, head: &Parts) -> Result<(), Refusal> {
+        let client = self.clients.asker(self.peer, &head.headers);
         // A page may not read a refusal of its preflight.
-        if let Some(clients) = self.clients.as_ref().as_ref().filter(|_| head.method != Method::OPTIONS) {
-            clients.admit(self.peer, &head.headers)?;
+        if head.method != Method::OPTIONS {
+            self.clients.admit(client)?;
         }
-        admit(&self.progress, &self.limits)
+        admit(&self.progress, Some(client), &self.limits)
     }
 }
 
 /// # Errors
-/// 503 if the server has as many requests as it takes.
-pub(crate) fn admit(progress: &Progress, limits: &Limits) -> Result<(), Refusal> {
-    if progress.take_slot() {
-        return Ok(());
-    }
-    let message = format!("{} requests are being answered, which is all at once; try again", limits.requests);
-    Err(Refusal::unavailable(message))
+/// 503 if the server has as many requests as it takes, 429 if the client, where it counts, has as many as one may have.
+pub(crate) fn admit(progress: &Progress, client: Option<Client>, limits: &Limits) -> Result<(), Refusal> {
+    progress.take_slot(client).map_err(|full| match full {
+        Full::Server => Refusal::unavailable(format!(
+            "{} requests are being answered, which is all at once; try again",
+            limits.requests
+        )),
+        Full::Client => Refusal::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            format!(
+                "{} requests from your address are being answered, or their answers wait to be read, which is all of one \
+                 address at once; try again",
+                limits.requests_per_client
+            ),
+        ),
+    })
 }
 
 /// An answer after which the connection is closed, whatever else the client sends.

@@ -27,6 +27,9 @@ use crate::refusal::Refusal;
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 1 << 20;
 
+/// What a first line has beside its target: `OPTIONS  HTTP/1.1` and its end, and some.
+pub(crate) const REQUEST_LINE: usize = 64;
+
 /// A socket with timeouts; see the module.
 pub(crate) struct Wire {
     stream: TcpStream,
@@ -35,7 +38,8 @@ pub(crate) struct Wire {
     /// A line for every refusal made here, with its end of line, or nothing.
     extra_header: &'static str,
     awaited: Awaited,
-    /// Whether a whole line has come since the last answer.
+    /// Bytes of the first line since the last answer, as far as it has come, and whether all of it has.
+    first_line: usize,
     line_seen: bool,
     reading: Alarm,
     writing: Alarm,
@@ -65,6 +69,7 @@ impl Wire {
             limits,
             extra_header,
             awaited: Awaited::Head,
+            first_line: 0,
             line_seen: false,
             reading: Alarm::default(),
             writing: Alarm::default(),
@@ -81,7 +86,11 @@ impl Wire {
             self.awaited = Awaited::Head;
             self.reading.clear();
         }
-        self.line_seen = self.line_seen || memchr::memchr(b'\n', bytes).is_some();
+        if !self.line_seen {
+            let end = memchr::memchr(b'\n', bytes);
+            self.line_seen = end.is_some();
+            self.first_line += end.unwrap_or(bytes.len());
+        }
     }
 
     /// What to do when nothing came: go on waiting, say that the client is gone, or fail.
@@ -125,7 +134,8 @@ impl Wire {
     /// Replaces what hyper says by itself.
     fn refuse(&mut self, automatic: &[u8]) {
         self.progress.linger();
-        self.refusal = refusal(automatic, &self.limits, self.line_seen, self.extra_header);
+        let line_is_short = self.line_seen && self.first_line <= self.limits.target + REQUEST_LINE;
+        self.refusal = refusal(automatic, &self.limits, line_is_short, self.extra_header);
     }
 
     fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -206,6 +216,7 @@ impl AsyncWrite for Wire {
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
         if self.progress.flush() {
             self.awaited = Awaited::Request;
+            self.first_line = 0;
             self.line_seen = false;
             self.reading.clear();
             // hyper may be waiting for bytes since before the answer, when that was no idle wait.
@@ -231,12 +242,12 @@ impl AsyncWrite for Wire {
 }
 
 /// hyper's empty refusal with a JSON body; its other headers (the date, the closing) stay.
-fn refusal(automatic: &[u8], limits: &Limits, line_seen: bool, extra_header: &str) -> Bytes {
+fn refusal(automatic: &[u8], limits: &Limits, line_is_short: bool, extra_header: &str) -> Bytes {
     let head = String::from_utf8_lossy(automatic);
     let status = head.get(9..12).and_then(|code| code.parse().ok()).unwrap_or(StatusCode::BAD_REQUEST);
     let (status, message) = match status {
-        // hyper gives up on a head, not on a line: without the end of the first, it is the target.
-        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE if line_seen => (status, headers_too_large(limits)),
+        // hyper gives up on a head, not on a line: unless the first is short, it is the target.
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE if line_is_short => (status, headers_too_large(limits)),
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE | StatusCode::URI_TOO_LONG => {
             (StatusCode::URI_TOO_LONG, target_too_long(limits))
         }

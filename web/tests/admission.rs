@@ -193,3 +193,52 @@ fn an_answer_that_nobody_takes_keeps_its_slot() {
     assert!(greedy.rest().len() > 20_000_000);
     await_slot(&server);
 }
+
+#[test]
+fn a_client_that_reads_nothing_holds_its_own_slots_and_nobody_elses() {
+    let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    let limits = Limits { requests: 5, requests_per_client: 2, trusted_proxies, ..Limits::default() };
+    let (server, _doorman) = shop::open(limits);
+    let from = |client: &str| format!("x-forwarded-for: {client}\r\n");
+    let greedy = || {
+        let mut client = Socket::open(server.address());
+        let head = format!("GET /large/30000000 HTTP/1.1\r\nhost: h\r\n{}\r\n", from("192.0.2.1"));
+        // The second is sent before anything of the first answer is read.
+        client.send(head.repeat(2));
+        assert_eq!(client.head().status, 200);
+        client
+    };
+    let held = [greedy(), greedy()];
+    let mut proxy = Socket::open(server.address());
+    let answer = proxy.ask("GET", "/till", &from("192.0.2.1"));
+    assert_eq!((answer.status, answer.header("retry-after")), (429, Some("1")));
+    assert!(answer.text().contains("2 requests from your address are being answered"), "{}", answer.text());
+    assert_eq!(proxy.ask("GET", "/till", &from("192.0.2.2")).status, 200);
+    drop(held);
+    let is_free = |_| proxy.ask("GET", "/till", &from("192.0.2.1")).status == 200;
+    assert!((0..100_000).any(is_free), "no slot came back");
+}
+
+#[test]
+fn a_client_has_its_share_of_the_connections_and_a_trusted_proxy_more() {
+    let limits = Limits { connections_per_client: 2, ..Limits::default() };
+    let answered = |server: &Server| {
+        let mut client = Socket::open(server.address());
+        client.send("GET /healthz HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
+        !client.rest().is_empty()
+    };
+    let (server, _doorman) = shop::open(limits.clone());
+    let mut held = [Socket::open(server.address()), Socket::open(server.address())];
+    for client in &mut held {
+        assert_eq!(client.get("/till").status, 200);
+    }
+    assert!(!answered(&server), "the third is closed");
+    assert_eq!(held[0].get("/till").status, 200);
+    drop(held);
+    assert!((0..100_000).any(|_| answered(&server)), "no connection came back");
+
+    let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    let (server, _doorman) = shop::open(Limits { trusted_proxies, ..limits });
+    let mut held: Vec<_> = (0..5).map(|_| Socket::open(server.address())).collect();
+    assert!(held.iter_mut().all(|client| client.get("/till").status == 200));
+}

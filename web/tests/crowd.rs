@@ -1,5 +1,5 @@
-//! Ten thousand clients that send next to nothing: what they cost, and whom they hinder. One test: it measures the
-//! memory of the process.
+//! Ten thousand clients that send next to nothing, and some that send one request after the other without waiting: what they
+//! cost, and whom they hinder. One test: it measures the memory of the process.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(
@@ -19,6 +19,12 @@ const CROWD: usize = 10_000;
 
 /// Of the server's memory, for one connection: its task, its buffer, its timer.
 const BYTES_PER_CLIENT: usize = 48 << 10;
+
+/// Clients that do not wait, what each sends at once, and its memory: the buffer holds a head of the largest size, and the
+/// allocator's share.
+const HASTY: usize = 200;
+const REQUESTS_AT_ONCE: usize = 128;
+const BYTES_PER_HASTY_CLIENT: usize = 96 << 10;
 
 /// Descriptors for everything else.
 const SPARE: usize = 300;
@@ -47,9 +53,14 @@ fn crowd() -> usize {
 fn ten_thousand_slow_clients_cost_little_and_hinder_nobody() {
     let n_clients = crowd();
     let hour = Duration::from_hours(1);
-    let limits =
-        Limits { connections: n_clients + 8, head_read: hour, keep_alive: hour, ..Limits::default() };
-    let (server, _doorman) = shop::open(limits);
+    let connections = n_clients + 8;
+    let (server, _doorman) = shop::open(Limits {
+        connections,
+        connections_per_client: connections,
+        head_read: hour,
+        keep_alive: hour,
+        ..Limits::default()
+    });
     // What the process needs whatever the number.
     assert_eq!(Socket::open(server.address()).get("/till").status, 200);
     let before = resident_bytes();
@@ -74,4 +85,21 @@ fn ten_thousand_slow_clients_cost_little_and_hinder_nobody() {
     for client in slow.iter_mut().step_by(97) {
         assert_eq!(client.send("ET /till HTTP/1.1\r\nhost: h\r\n\r\n").response(false).status, 200);
     }
+    drop(slow);
+
+    let (server, _doorman) = shop::open(Limits { keep_alive: hour, ..Limits::default() });
+    let request = format!("GET /till?{} HTTP/1.1\r\nhost: h\r\n\r\n", "a".repeat((8 << 10) - 64));
+    let burst = request.repeat(REQUESTS_AT_ONCE);
+    let hasty = || {
+        let mut client = Socket::open(server.address());
+        client.send(&burst);
+        assert!((0..REQUESTS_AT_ONCE).all(|_| client.response(false).status == 200));
+        client
+    };
+    drop(hasty());
+    let before = resident_bytes();
+    let hasty: Vec<_> = (0..HASTY).map(|_| hasty()).collect();
+    let each = resident_bytes().saturating_sub(before) / hasty.len();
+    eprintln!("{HASTY} hasty clients: {each} bytes each");
+    assert!(each < BYTES_PER_HASTY_CLIENT, "{each} bytes for each client that does not wait");
 }

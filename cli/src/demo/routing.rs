@@ -88,13 +88,17 @@ impl RouteDemo {
         Ok(text)
     }
 
-    /// Serves until `stop`.
-    pub(crate) async fn run(self, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
-        let outcome = self.routing.run(&self.settings.registry, stop).await;
+    /// Follows the transfers until `stop`.
+    pub(crate) async fn work(&self, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
+        self.routing.work(&self.settings.registry, stop).await
+    }
+
+    /// Stops what answers, and then the nodes that it asks.
+    pub(crate) async fn stop(self) {
+        self.routing.stop().await;
         for node in self.nodes {
             node.stop().await;
         }
-        outcome
     }
 }
 

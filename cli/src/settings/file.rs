@@ -1,7 +1,8 @@
 //! The configuration file: TOML with the settings' names.
 //!
 //! What must hold: a key that is no setting is refused with file, line and the nearest one that is; a value of any TOML
-//! type becomes the text that a flag would have, so that both are parsed by the same code.
+//! type becomes the text that a flag would have, so that both are parsed by the same code; no error repeats a line of the
+//! file, which may hold a password.
 
 use std::path::Path;
 
@@ -20,11 +21,22 @@ pub(crate) fn read(path: &Path) -> Result<Values, Error> {
 }
 
 fn parse(path: &Path, text: &str) -> Result<Values, Error> {
-    let bad = |error: toml::de::Error| Error::File { path: path.to_owned(), reason: error.to_string() };
+    let bad = |error: toml::de::Error| Error::File { path: path.to_owned(), reason: syntax(text, &error) };
     let document = DeTable::parse(text).map_err(bad)?;
     let mut reader = Reader { path, text, values: Values::new() };
     reader.table("", document.get_ref())?;
     Ok(reader.values)
+}
+
+/// What is wrong and where. The error's own text shows the line as well.
+fn syntax(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message();
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
+        return message.to_owned();
+    };
+    let line = 1 + before.matches('\n').count();
+    let column = 1 + before.rsplit('\n').next().map_or(0, |start| start.chars().count());
+    format!("line {line}, column {column}: {message}")
 }
 
 struct Reader<'a> {
@@ -144,6 +156,21 @@ mod tests {
         assert!(refused("data = [\"d\"]").contains("must be a text, a number or true or false"));
         assert!(refused("comet = [[\"d\"]]").contains("must be a text or an array of texts"));
         assert!(refused("data = ").contains("line 1"));
-        assert!(refused("data = \"a\"\ndata = \"b\"").contains("duplicate key"));
+        assert_eq!(refused("data = \"a\"\ndata = \"b\""), "cairn.toml: line 2, column 1: duplicate key");
+    }
+
+    #[test]
+    fn a_line_with_a_mistake_is_named_and_not_repeated() {
+        for line in [
+            "comet = [\"https://me:hunter2@node\"",
+            "comet = \"https://me:hunter2@node",
+            "comet = https://me:hunter2@node",
+            "comet = \"a\" \"https://me:hunter2@node\"",
+            "rest = \"https://me:hunter2@node\"",
+        ] {
+            let said = refused(&format!("# ä\nrest = \"a\"\n{line}\n"));
+            assert!(said.starts_with("cairn.toml: line 3, column ") || said.contains("line 4"), "{said}");
+            assert!(!said.contains("hunter2") && !said.contains('\n'), "{said}");
+        }
     }
 }

@@ -19,8 +19,8 @@ pub(crate) trait Group {
     /// Theirs.
     const SCOPES: &'static [Scope];
 
-    /// Another flag for the data directory.
-    const DATA_ALIAS: Option<&'static str> = None;
+    /// Other flags for some of them, by name.
+    const ALIASES: &'static [(&'static str, &'static str)] = &[];
 }
 
 /// Of commands that run for a while.
@@ -43,6 +43,10 @@ pub(crate) struct Follower;
 #[derive(Clone, Debug)]
 pub(crate) struct Service;
 
+/// Of `route`.
+#[derive(Clone, Debug)]
+pub(crate) struct Router;
+
 impl Group for Log {
     const SCOPES: &'static [Scope] = &[Scope::Log];
 }
@@ -56,13 +60,21 @@ impl Group for Node {
 }
 
 impl Group for Service {
-    const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Data, Scope::Node, Scope::Service];
+    const SCOPES: &'static [Scope] =
+        &[Scope::Log, Scope::Data, Scope::Node, Scope::Service, Scope::Server, Scope::Route];
+}
+
+impl Group for Router {
+    const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Server, Scope::Route];
+
+    const ALIASES: &'static [(&'static str, &'static str)] =
+        &[("route.registry", "registry"), ("route.data", "data"), ("route.listen", "listen")];
 }
 
 impl Group for Follower {
     const SCOPES: &'static [Scope] = Service::SCOPES;
 
-    const DATA_ALIAS: Option<&'static str> = Some("follow");
+    const ALIASES: &'static [(&'static str, &'static str)] = &[("data", "follow")];
 }
 
 /// What flags and environment give of the settings of `G`, and which file they stand on.
@@ -92,10 +104,10 @@ impl<G: Group> Args for Given<G> {
             .value_parser(ValueParser::path_buf())
             .help("Configuration file, TOML; environment and flags come before it");
         keys::<G>().fold(command.arg(config), |command, key| {
-            let arg = arg(key);
-            command.arg(match G::DATA_ALIAS {
-                Some(alias) if key.name == "data" => arg.visible_alias(alias),
-                _ => arg,
+            let alias = G::ALIASES.iter().find(|(name, _)| *name == key.name);
+            command.arg(match alias {
+                Some((_, alias)) => arg(key).visible_alias(*alias),
+                None => arg(key),
             })
         })
     }

@@ -22,6 +22,10 @@ pub(crate) enum Scope {
     Node,
     /// Those that index or serve.
     Service,
+    /// Those that serve, routes included.
+    Server,
+    /// Those that route.
+    Route,
 }
 
 /// One setting.

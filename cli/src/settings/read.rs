@@ -10,7 +10,7 @@ use std::time::Duration;
 use ingest::Verify;
 use tracing_subscriber::EnvFilter;
 use web::cors::Cors;
-use web::limits::Limits;
+use web::limits::{self, Limits};
 
 use super::keys::{self, Key};
 use super::units::{BadText, PerSecond, Span, choice};
@@ -93,9 +93,13 @@ impl Reader<'_> {
     }
 
     pub(super) fn limits(&self) -> Result<Limits, Error> {
+        let connections = self.bounded("max_connections", CONNECTIONS, |n| *n, usize::to_string)?;
+        let requests = self.bounded("max_requests", REQUESTS, |n| *n, usize::to_string)?;
         Ok(Limits {
-            connections: self.bounded("max_connections", CONNECTIONS, |n| *n, usize::to_string)?,
-            requests: self.bounded("max_requests", REQUESTS, |n| *n, usize::to_string)?,
+            connections,
+            connections_per_client: limits::share(connections),
+            requests,
+            requests_per_client: limits::share(requests),
             per_client: self.optional("rate_limit")?.map(|PerSecond(rate)| rate),
             trusted_proxies: self.many("trusted_proxies")?.into_iter().map(|Proxy(at)| at).collect(),
             stop: STOP,
@@ -122,7 +126,8 @@ impl Reader<'_> {
     }
 }
 
-pub(super) fn missing(name: &str) -> Error {
+/// Says that the setting `name` is needed.
+pub(crate) fn missing(name: &str) -> Error {
     let key = keys::known(name);
     Error::Missing { name: key.name, flag: key.flag, env: key.env }
 }

@@ -1,6 +1,7 @@
 //! A TOML or JSON file as one kind of tree, with the lines of keys where the format tells them.
 //!
-//! Must hold: no key is there twice in one table; numbers stay texts, so that none loses digits.
+//! Must hold: no key is there twice in one table; numbers stay texts, so that none loses digits; no error repeats a line of
+//! the file, which may hold a secret.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,17 +34,13 @@ pub(super) enum Value {
 
 /// Parses a file by its name's end: `.json` is JSON, all else TOML.
 pub(super) fn parse(file: &Arc<str>, text: &str) -> Result<Item, LoadError> {
-    let bad = |reason: String| LoadError::Syntax { file: file.to_string(), reason: one_line(&reason) };
+    let bad = |reason: String| LoadError::Syntax { file: file.to_string(), reason };
     if file.ends_with(".json") {
         return serde_json::from_str(text).map_err(|error| bad(error.to_string()));
     }
-    let document = DeTable::parse(text).map_err(|error| bad(error.to_string()))?;
-    Ok(Item { line: None, value: Lines::new(text).table(document.get_ref()) })
-}
-
-/// TOML's errors show the line below a number; here all is one line.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let lines = Lines::new(text);
+    let document = DeTable::parse(text).map_err(|error| bad(lines.syntax(text, &error)))?;
+    Ok(Item { line: None, value: lines.table(document.get_ref()) })
 }
 
 /// Where each line of a text begins.
@@ -57,6 +54,16 @@ impl Lines {
 
     fn of(&self, offset: usize) -> usize {
         self.0.partition_point(|&begin| begin <= offset)
+    }
+
+    /// What is wrong and where. The error's own text shows the line as well.
+    fn syntax(&self, text: &str, error: &toml::de::Error) -> String {
+        let message = error.message();
+        let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
+            return message.to_owned();
+        };
+        let column = 1 + before.rsplit('\n').next().map_or(0, |start| start.chars().count());
+        format!("line {}, column {column}: {message}", self.of(before.len()))
     }
 
     fn table(&self, table: &DeTable<'_>) -> Value {
@@ -149,5 +156,23 @@ impl<'de> Visitor<'de> for Tree {
             table.push((key, item));
         }
         Ok(Value::Table(table))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_a_mistake_is_named_and_not_repeated() {
+        let line = "headers = { authorization = \"Bearer hunter2\"";
+        let refused = |name: &str, text: &str| parse(&name.into(), text).unwrap_err().to_string();
+        for text in [format!("# ä\n[node]\n{line}\n"), format!("# ä\nx = 1\n{line} }} x\n")] {
+            let said = refused("nodes.toml", &text);
+            assert!(said.starts_with("nodes.toml cannot be parsed: line 3, column "), "{said}");
+            assert!(!said.contains("hunter2") && !said.contains('\n'), "{said}");
+        }
+        let said = refused("nodes.json", "{\n\"authorization\": \"Bearer hunter2\" x");
+        assert!(said.contains("line 2 column") && !said.contains("hunter2"), "{said}");
     }
 }

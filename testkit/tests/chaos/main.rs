@@ -17,6 +17,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use self::reader::Read;
 use self::world::World;
 
 /// Runs in every test run; `make soak` has more.
@@ -42,8 +43,12 @@ async fn whatever_happens_the_index_is_that_of_an_undisturbed_run() {
         let outcome = outcome.unwrap_or_else(|_| Err(anyhow::anyhow!("it does not end")));
         let story = world.story().join(", ");
         let read = outcome.unwrap_or_else(|error| panic!("seed {seed}: {error:#}\nafter: {story}"));
-        eprintln!("seed {seed}: {:.1} s, {read} pages read; {story}", started.elapsed().as_secs_f64());
-        pages += read;
+        let Read { pages: first, with_blocks, second } = read;
+        eprintln!(
+            "seed {seed}: {:.1} s, {first} first pages read, {with_blocks} with blocks, {second} second ones; {story}",
+            started.elapsed().as_secs_f64()
+        );
+        pages += first + second;
         lived += 1;
         for event in world.kinds() {
             *happened.entry(event).or_default() += 1;

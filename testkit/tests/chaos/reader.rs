@@ -1,7 +1,7 @@
-//! Somebody who reads the API all the while, and what nobody may ever read there.
+//! Somebody who reads the API all the while, and what nobody may ever read there. The chains of it begin at height 1.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -10,6 +10,9 @@ use replay::Recording;
 use serde_json::Value;
 use testkit::live::hash_of;
 use web::app::App;
+
+/// Blocks of a page.
+const LIMIT: u64 = 20;
 
 /// The hashes of a chain's blocks, by height.
 type History = HashMap<u64, String>;
@@ -24,62 +27,125 @@ impl Truths {
         self.0.lock().unwrap().push((chain.first()..=chain.last()).map(hash).collect());
     }
 
-    /// What is wrong with a page of blocks; nothing if it is of one history, without a gap and up to its total.
-    fn wrong(&self, page: &Value) -> Option<String> {
-        let blocks = page["blocks"].as_array()?;
-        let height = |block: &Value| block["height"].as_str()?.parse::<u64>().ok();
-        let shown: Vec<(u64, String)> = blocks
-            .iter()
-            .map(|block| (height(block).unwrap_or(0), block["hash"].as_str().unwrap_or("").to_owned()))
-            .collect();
-        if !shown.windows(2).all(|pair| pair[0].0 == pair[1].0 + 1) {
-            return Some(format!("not in one line: {shown:?}"));
+    /// Whether a page that begins at the newest block is true: all that it should have, of one history.
+    fn first(&self, page: &Value) -> Result<Page, String> {
+        let page = Page::of(page)?;
+        let newest = page.blocks.first().map(|(height, _)| *height);
+        if newest != (page.total > 0).then_some(page.total) {
+            return Err(format!("the newest is {newest:?}, the total {}", page.total));
         }
-        let total: u64 = page["pagination"]["total"].as_str()?.parse().ok()?;
-        if shown.first().is_some_and(|first| first.0 != total) {
-            return Some(format!("the newest is {:?}, the total {total}", shown.first()));
+        self.check(&page, page.total)?;
+        Ok(page)
+    }
+
+    /// Whether a page that was asked for behind `before` is true. The chain may have changed in between, to one that is
+    /// shorter as well; it goes on where `before` ended, or there is nothing there any more.
+    fn second(&self, page: &Value, before: &Page) -> Result<(), String> {
+        let page = Page::of(page)?;
+        let rest = before.blocks.last().map_or(0, |(height, _)| height - 1);
+        self.check(&page, rest.min(page.total))
+    }
+
+    /// Whether `page` has the blocks from `most` downward, as many as go into a page, of one history.
+    fn check(&self, page: &Page, most: u64) -> Result<(), String> {
+        let shown = &page.blocks;
+        if shown.len() as u64 != most.min(LIMIT) {
+            return Err(format!("{} blocks where there are {most}, in pages of {LIMIT}", shown.len()));
+        }
+        if shown.first().is_some_and(|(height, _)| *height != most) {
+            return Err(format!("it does not begin at {most}: {shown:?}"));
+        }
+        if !shown.windows(2).all(|pair| pair[0].0 == pair[1].0 + 1) {
+            return Err(format!("not in one line: {shown:?}"));
+        }
+        if page.next.is_some() != (shown.last().is_some_and(|(height, _)| *height > 1)) {
+            return Err(format!("the next page is {:?} after {shown:?}", page.next));
         }
         let truths = self.0.lock().unwrap();
         let of_one = truths.iter().any(|truth| shown.iter().all(|(h, hash)| truth.get(h) == Some(hash)));
-        (!of_one).then(|| format!("of no history that the chain ever had: {shown:?}"))
+        if of_one { Ok(()) } else { Err(format!("of no history that the chain ever had: {shown:?}")) }
+    }
+}
+
+/// Blocks of a page, newest first; there may be more behind it.
+struct Page {
+    blocks: Vec<(u64, String)>,
+    total: u64,
+    next: Option<String>,
+}
+
+impl Page {
+    fn of(page: &Value) -> Result<Self, String> {
+        let missing = |what: &str| format!("no {what} in {page}");
+        let block = |block: &Value| -> Option<(u64, String)> {
+            Some((block["height"].as_str()?.parse().ok()?, block["hash"].as_str()?.to_owned()))
+        };
+        let blocks = page["blocks"].as_array().ok_or_else(|| missing("blocks"))?;
+        let blocks: Option<Vec<_>> = blocks.iter().map(block).collect();
+        let total = page["pagination"]["total"].as_str().and_then(|total| total.parse().ok());
+        let next = match &page["pagination"]["next_key"] {
+            Value::String(key) => Some(key.clone()),
+            Value::Null => None,
+            _ => return Err(missing("next_key")),
+        };
+        let blocks = blocks.ok_or_else(|| missing("height and hash of every block"))?;
+        Ok(Self { blocks, total: total.ok_or_else(|| missing("total"))?, next })
     }
 }
 
 /// Reads until it is told to stop.
 pub(crate) struct Reader {
     stop: Arc<AtomicBool>,
-    pages: Arc<AtomicU64>,
-    thread: JoinHandle<Option<String>>,
+    thread: JoinHandle<Result<Read, String>>,
+}
+
+/// How many pages were read, and how many of them had blocks; second pages are counted apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Read {
+    pub(crate) pages: u64,
+    pub(crate) with_blocks: u64,
+    pub(crate) second: u64,
 }
 
 impl Reader {
     pub(crate) fn start(app: App<Indexer>, truths: Truths) -> Self {
-        let (stop, pages) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
-        let (told, count) = (Arc::clone(&stop), Arc::clone(&pages));
+        let stop = Arc::<AtomicBool>::default();
+        let told = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            while !told.load(Ordering::SeqCst) {
-                let answer = app.get("/indexer/block/v1/blocks?pagination.limit=20");
-                let status = answer.status();
-                let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
-                let wrong =
-                    if status == 200 { truths.wrong(&body) } else { Some(format!("{status}: {body}")) };
-                if wrong.is_some() {
-                    return wrong;
+            let mut read = Read::default();
+            loop {
+                // Once more after the stop: what came last is read as well.
+                let is_last = told.load(Ordering::SeqCst);
+                let first = truths.first(&get(&app, "")?)?;
+                read.pages += 1;
+                read.with_blocks += u64::from(!first.blocks.is_empty());
+                if let Some(key) = &first.next {
+                    // A cursor has no character that means something in a query.
+                    truths.second(&get(&app, &format!("&pagination.key={key}"))?, &first)?;
+                    read.second += 1;
                 }
-                count.fetch_add(1, Ordering::SeqCst);
+                if is_last {
+                    return Ok(read);
+                }
                 std::thread::yield_now();
             }
-            None
         });
-        Self { stop, pages, thread }
+        Self { stop, thread }
     }
 
-    /// Stops reading; gives the number of pages, or what was wrong.
-    pub(crate) fn stop(self) -> Result<u64, String> {
+    /// Stops reading; gives what was read, or what was wrong.
+    pub(crate) fn stop(self) -> Result<Read, String> {
         self.stop.store(true, Ordering::SeqCst);
-        match self.thread.join().map_err(|_| "the reader panicked".to_owned())? {
-            None => Ok(self.pages.load(Ordering::SeqCst)),
-            Some(wrong) => Err(wrong),
-        }
+        self.thread.join().map_err(|_| "the reader panicked".to_owned())?
     }
+}
+
+/// A page of blocks.
+fn get(app: &App<Indexer>, more: &str) -> Result<Value, String> {
+    let answer = app.get(&format!("/indexer/block/v1/blocks?pagination.limit={LIMIT}{more}"));
+    let (status, body) = (answer.status(), answer.body());
+    if status != 200 {
+        return Err(format!("{status}: {}", String::from_utf8_lossy(body)));
+    }
+    serde_json::from_slice(body).map_err(|error| format!("{error}: {}", String::from_utf8_lossy(body)))
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use web::app::App;
 
 use crate::dice::Dice;
-use crate::reader::{Reader, Truths};
+use crate::reader::{Read, Reader, Truths};
 
 /// What transiently fails: any endpoint may, at any time.
 const TROUBLES: [&str; 9] = [
@@ -136,8 +136,8 @@ impl World {
         &self.kinds
     }
 
-    /// Lets things happen, then gives peace and compares. Gives the number of pages that were read meanwhile.
-    pub(crate) async fn live_through(&mut self) -> Result<u64> {
+    /// Lets things happen, then gives peace and compares. Gives what was read meanwhile.
+    pub(crate) async fn live_through(&mut self) -> Result<Read> {
         self.begin()?;
         self.reach(self.chain.first()).await?;
         let app = App::new(indexed::indexer(self.store())?, query::ENDPOINTS)?;
@@ -147,10 +147,12 @@ impl World {
             tokio::time::sleep(Duration::from_millis(self.dice.roll(0, 60))).await;
         }
         let ended = self.peace().await;
-        let pages =
+        let read =
             reader.stop().map_err(|wrong| anyhow::anyhow!("the API answered what is not true: {wrong}"));
         ended?;
-        pages
+        let read = read?;
+        ensure!(read.with_blocks > 0 && read.second > 0, "nobody read a block: {read:?}");
+        Ok(read)
     }
 
     fn store(&self) -> Arc<dyn Store> {

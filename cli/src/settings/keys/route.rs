@@ -10,9 +10,9 @@ pub(super) const ROUTE_REGISTRY: Key = Key {
     many: false,
     default: None,
     example: "registry/example",
-    scope: Scope::Service,
-    help: "Directory of a registry of chains and assets: `cairn run` then plans and follows transfers as well, as `cairn \
-           route` does. Read again on SIGHUP",
+    scope: Scope::Route,
+    help: "Directory of a registry: chains, assets, channels, bridges. `cairn route` needs it, and with it `cairn run` plans \
+           and follows transfers as well. Read again on SIGHUP",
 };
 
 pub(super) const ROUTE_DATA: Key = Key {
@@ -23,8 +23,9 @@ pub(super) const ROUTE_DATA: Key = Key {
     many: false,
     default: None,
     example: "/var/lib/cairn-route",
-    scope: Scope::Service,
-    help: "Directory of the database of tracked transfers; needed with `route.registry`",
+    scope: Scope::Route,
+    help: "Directory of the database of tracked transfers, made if it does not exist; `cairn run` needs it with \
+           `route.registry`, for `cairn route` it is cairn-route if it is not given",
 };
 
 pub(super) const ROUTE_LISTEN: Key = Key {
@@ -35,6 +36,6 @@ pub(super) const ROUTE_LISTEN: Key = Key {
     many: false,
     default: Some("127.0.0.1:8081"),
     example: "",
-    scope: Scope::Service,
+    scope: Scope::Route,
     help: "IP address and port that the routing interface listens on; port 0 takes a free one",
 };

@@ -22,8 +22,9 @@ pub(super) const MAX_CONNECTIONS: Key = Key {
     many: false,
     default: Some("4096"),
     example: "",
-    scope: Scope::Service,
-    help: "Client connections held at once, 1 to 1000000; the next ones wait. Each needs a file descriptor",
+    scope: Scope::Server,
+    help: "Client connections held at once, 1 to 1000000; the next ones wait. Each needs a file descriptor. One address \
+           gets an eighth of them, but no less than 16",
 };
 
 pub(super) const MAX_REQUESTS: Key = Key {
@@ -34,9 +35,9 @@ pub(super) const MAX_REQUESTS: Key = Key {
     many: false,
     default: Some("1024"),
     example: "",
-    scope: Scope::Service,
+    scope: Scope::Server,
     help: "Requests of all clients at once, 1 to 1000000; the next ones are refused with 503. Answers that nobody takes yet \
-           count, so it bounds the memory for them",
+           count, so it bounds the memory for them. One client gets an eighth, but no less than 16; past that it gets 429",
 };
 
 pub(super) const RATE_LIMIT: Key = Key {
@@ -47,7 +48,7 @@ pub(super) const RATE_LIMIT: Key = Key {
     many: false,
     default: None,
     example: "50/s:200",
-    scope: Scope::Service,
+    scope: Scope::Server,
     help: "Requests a second of one client, past which it gets 429, as 50/s, or with more at once after a silence as \
            50/s:200; none if it is not given. A client is an IPv4 address or an IPv6 network of 64 bits",
 };
@@ -60,9 +61,9 @@ pub(super) const TRUSTED_PROXIES: Key = Key {
     many: true,
     default: None,
     example: "127.0.0.1",
-    scope: Scope::Service,
-    help: "Addresses of proxies in front: with `rate_limit`, their requests count for whom X-Forwarded-For names. Of others \
-           that header is not read",
+    scope: Scope::Server,
+    help: "Addresses of proxies in front: their requests count for whom X-Forwarded-For names, and their connections are not \
+           counted. Of others that header is not read, and a proxy that is not named here is one client",
 };
 
 pub(super) const READY_LAG: Key = Key {
@@ -74,8 +75,8 @@ pub(super) const READY_LAG: Key = Key {
     default: Some("50"),
     example: "",
     scope: Scope::Service,
-    help: "How many blocks the index may be behind the node for /readyz to answer 200 and not 503. `cairn query`, which \
-           asks no node, is ready while it keeps up with the database",
+    help: "How many blocks the index may be behind the node for /readyz to answer 200 and not 503. Not for `cairn query`: it \
+           asks no node, and is ready while it keeps up with the database, also where nobody writes that any more",
 };
 
 pub(super) const CORS: Key = Key {
@@ -86,7 +87,7 @@ pub(super) const CORS: Key = Key {
     many: true,
     default: Some("*"),
     example: "",
-    scope: Scope::Service,
+    scope: Scope::Server,
     help: "Web pages that may read the answers: `*` for all, `none`, or origins such as https://app.example and \
            https://*.example.com",
 };
