@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node::{Comet, Error, Kind, Limits, Rest, Url};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
 
 use crate::scripted::{Play, Server, fault, json, limits, nowhere, result};
+
+/// What `retry-after: 30` orders.
+const PAUSE: Duration = Duration::from_secs(30);
 
 const FUTURE: &str = r#"{"jsonrpc":"2.0","id":-1,"error":{"code":-32603,"message":"Internal error","data":"height 50 must be less than or equal to the current blockchain height %TIP%"}}"#;
 const PRUNED: &str = r#"{"jsonrpc":"2.0","id":-1,"error":{"code":-32603,"message":"Internal error","data":"height 50 is not available, lowest height is 90"}}"#;
@@ -148,6 +151,33 @@ async fn an_ordered_pause_is_kept_to() {
         both.block(50).await.unwrap();
     }
     assert_eq!((server.count(), other.count()), (1, 6));
+}
+
+#[tokio::test]
+async fn an_answer_to_what_was_under_way_does_not_end_an_ordered_pause() {
+    let allowed = Arc::new(Notify::new());
+    let server = Server::play({
+        let allowed = Arc::clone(&allowed);
+        move |number, _| match number {
+            0 => Play::Later(Arc::clone(&allowed), Box::new(result(&block()))),
+            _ => Play::Answer(429, "retry-after: 30\r\n", Vec::new()),
+        }
+    })
+    .await;
+    let comet = comet([server.url.clone()]);
+    let order = async {
+        while server.count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let order = comet.block(51).await;
+        allowed.notify_one();
+        order
+    };
+    let (answer, order) = tokio::join!(comet.block(50), order);
+    assert_eq!((answer.unwrap().bytes, order.unwrap_err().pause()), (block().into(), Some(PAUSE)));
+    let third = comet.block(52).await.unwrap_err();
+    assert!(matches!(third, Error::Resting { .. }), "{third}");
+    assert_eq!(server.count(), 2);
 }
 
 #[tokio::test]
