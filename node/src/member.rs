@@ -46,8 +46,9 @@ pub(crate) struct Foreign {
 }
 
 impl Member {
-    pub(crate) fn new(origin: Origin, endpoint: Endpoint) -> Self {
-        let meter = Meter::new(&origin);
+    /// `alone` if no other address of the service is on the same host.
+    pub(crate) fn new(origin: Origin, endpoint: Endpoint, alone: bool) -> Self {
+        let meter = Meter::new(&origin, alone);
         Self { endpoint: Arc::new(endpoint), origin, meter, record: Mutex::default() }
     }
 

@@ -45,11 +45,14 @@ impl Pool {
         let tls = urls.iter().any(Url::is_https);
         let transport = Arc::new(Transport::new(tls, limits.connect, limits.in_flight)?);
         let gate = Arc::new(Gate::new(&limits));
+        let hosts: Vec<_> = urls.iter().map(|url| Arc::clone(url.host())).collect();
         let member = |(place, url): (usize, Url)| {
+            let alone = hosts.iter().filter(|host| *host == url.host()).count() == 1;
             let origin = Origin::new(service, Arc::clone(url.host()), place);
             Member::new(
                 origin,
                 Endpoint::new(service, url, limits, Arc::clone(&transport), Arc::clone(&gate)),
+                alone,
             )
         };
         let pool = Self {
