@@ -131,7 +131,8 @@ impl Known {
     }
 }
 
-/// The highest height that any trusted endpoint of the chain is known to have, shared by the services of a node.
+/// The highest height that any trusted endpoint of the leading service is known to have, shared by the services of a
+/// node. In a [`crate::Node`] that is CometBFT: an EVM index may be far behind the chain that it follows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tip(Arc<AtomicU64>);
 

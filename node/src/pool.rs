@@ -32,6 +32,8 @@ pub(crate) struct Pool {
     members: Vec<Member>,
     next: AtomicUsize,
     tip: Tip,
+    /// Whether the tip is that of its own endpoints.
+    leads: bool,
     budget: Budget,
     heads: watch::Sender<Arc<[EndpointState]>>,
 }
@@ -60,6 +62,7 @@ impl Pool {
             members: urls.into_iter().enumerate().map(member).collect(),
             next: AtomicUsize::new(0),
             tip: Tip::default(),
+            leads: true,
             budget: Budget::default(),
             heads: watch::Sender::new(Arc::default()),
         };
@@ -67,9 +70,9 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The same, with the head of another service's chain as its own.
+    /// The same, with the head of another service's chain, which that other service alone moves.
     pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
-        Self { tip, ..self }
+        Self { tip, leads: false, ..self }
     }
 
     pub(crate) fn tip(&self) -> &Tip {
@@ -105,7 +108,9 @@ impl Pool {
             for (member, state) in self.members.iter().zip(heads.iter()) {
                 state.height.iter().for_each(|height| member.meter.height(*height));
             }
-            if let Some(tip) = heads.iter().filter_map(EndpointState::trusted_height).max() {
+            if self.leads
+                && let Some(tip) = heads.iter().filter_map(EndpointState::trusted_height).max()
+            {
                 self.tip.set(tip);
             }
         });
