@@ -200,8 +200,13 @@ impl Pool {
         Fut: Future<Output = Result<T, Error>>,
     {
         let (mut best, mut ready) = (None, round.ready.as_slice());
+        let pressing = self.is_pressing(call);
+        if pressing {
+            // Who has one endpoint that may be asked now may have two later.
+            self.budget.earn();
+        }
         if let [first, second, ..] = ready
-            && self.is_pressing(call)
+            && pressing
         {
             let (outcome, asked) = self.race(call, [first, second], &attempt).await;
             match outcome {
@@ -251,7 +256,6 @@ impl Pool {
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        self.budget.earn();
         let patience = first.record().latency.patience();
         let put = async |member: &Member| {
             self.put(member, call, attempt).await.map(|answer| (answer, member.origin.clone()))
