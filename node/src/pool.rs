@@ -5,6 +5,7 @@
 //! failure; a fixed no only if every URL gave one. A URL whose server ordered a pause is left alone until the pause
 //! is over, one of another chain until it says otherwise, one that told something false while there is another.
 
+use std::cmp::Reverse;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -293,13 +294,43 @@ impl From<(bytes::Bytes, Origin)> for Answer {
 
 /// The one of two failures that says more about whether an answer can come.
 pub(crate) fn better(best: Option<Error>, new: Error) -> Error {
+    // A question sleeps as long as its failure says: one server's long pause is no reason where another may be asked.
     let rank = |error: &Error| match error.kind() {
-        Kind::NotYet => (2, error.tip()),
-        Kind::Transient => (1, None),
-        Kind::Permanent => (0, None),
+        Kind::NotYet => (2, error.tip(), Reverse(None)),
+        Kind::Transient => (1, None, Reverse(error.pause())),
+        Kind::Permanent => (0, None, Reverse(None)),
     };
     match best {
         Some(best) if rank(&best) >= rank(&new) => best,
         _ => new,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn of_two_failures_that_may_pass_the_one_that_may_pass_first_counts() {
+        let busy = |seconds: Option<u64>| Error::Busy {
+            at: Site::default(),
+            status: 429,
+            retry_after: seconds.map(Duration::from_secs),
+        };
+        let broken = || Error::Cut { at: Site::default(), got: 0, reason: String::new() };
+        let resting = || Error::Resting { at: Site::default(), left: Duration::from_secs(5) };
+        let table = [
+            (busy(Some(60)), broken()),
+            (busy(Some(60)), busy(None)),
+            (busy(Some(60)), busy(Some(1))),
+            (busy(Some(60)), resting()),
+            (resting(), broken()),
+        ];
+        for (later, sooner) in table {
+            assert_eq!(better(Some(later.clone()), sooner.clone()), sooner);
+            assert_eq!(better(Some(sooner.clone()), later), sooner);
+        }
     }
 }
