@@ -75,7 +75,8 @@ impl Evm {
         self.ask(self.receipts_question(height)).await
     }
 
-    /// The same from any endpoint but one, to check its word. None if there is no other that may be asked.
+    /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
+    /// believed more; others that have ordered a pause are [`Error::Resting`].
     pub async fn receipts_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let question = self.receipts_question(height);
         let read = async |endpoint: Arc<Endpoint>| question.put_due(&endpoint).await;

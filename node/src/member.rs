@@ -112,6 +112,7 @@ impl Record {
 
     fn settle<T>(&mut self, call: &Call, outcome: &mut Result<T, Error>, now: Instant) -> bool {
         let before = (self.standing(now), self.failures);
+        let mut news = false;
         let moved = match outcome {
             Ok(_) => call.urgent && call.height.is_some_and(|height| self.known.reached(height)),
             Err(error) => error.tip().is_some_and(|tip| self.known.named(tip, now)),
@@ -133,9 +134,10 @@ impl Record {
         if let Err(error) = outcome
             && is_its_own(error)
         {
-            self.last_error = Some(error.to_string());
+            let said = Some(error.to_string());
+            news = std::mem::replace(&mut self.last_error, said.clone()) != said;
         }
-        moved || before != (self.standing(now), self.failures)
+        moved || news || before != (self.standing(now), self.failures)
     }
 }
 

@@ -23,6 +23,10 @@ fn page() -> Play {
     Play::Answer(502, "content-type: text/html\r\n", b"<html><h1>502 Bad Gateway</h1></html>".into())
 }
 
+fn busy() -> Play {
+    Play::Answer(429, "retry-after: 30\r\n", b"slow down".into())
+}
+
 fn block() -> String {
     format!(
         r#"{{"block_id":{{"hash":"AB"}},"block":{{"header":{{"height":"50"}},"pad":"{}"}}}}"#,
@@ -136,7 +140,6 @@ async fn of_several_waits_the_highest_tip_is_told() {
 
 #[tokio::test]
 async fn an_ordered_pause_is_kept_to() {
-    let busy = || Play::Answer(429, "retry-after: 30\r\n", b"slow down".into());
     let server = Server::always(busy()).await;
     let alone = comet([server.url.clone()]);
     let first = alone.block(50).await.unwrap_err();
@@ -203,6 +206,29 @@ async fn what_an_endpoint_did_wrong_is_remembered_and_a_height_too_high_is_nothi
         said.push(comet.endpoints()[0].last_error.clone().unwrap());
     }
     assert!(said[0].contains("502") && said.iter().all(|error| *error == said[0]), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_lack_is_told_to_who_follows_the_endpoints() {
+    let server = Server::in_turn(vec![result(&block()), fault(500, PRUNED)]).await;
+    let comet = comet([server.url.clone()]);
+    let mut heads = comet.heads();
+    comet.block(50).await.unwrap();
+    heads.mark_unchanged();
+    assert_eq!(comet.block(50).await.unwrap_err().kind(), Kind::Permanent);
+    assert!(heads.has_changed().unwrap());
+    let said = heads.borrow()[0].last_error.clone();
+    assert!(said.is_some_and(|said| said.contains("pruned")));
+}
+
+#[tokio::test]
+async fn a_long_pause_of_one_does_not_put_off_a_question_that_another_may_be_asked() {
+    for plays in [[busy(), page()], [page(), busy()]] {
+        let servers = plays.map(Server::always);
+        let servers = futures_util::future::join_all(servers).await;
+        let error = comet(servers.iter().map(|s| s.url.clone())).block(50).await.unwrap_err();
+        assert_eq!((error.kind(), error.pause()), (Kind::Transient, None), "{error}");
+    }
 }
 
 #[tokio::test]
