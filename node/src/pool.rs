@@ -18,6 +18,7 @@ use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Kind, Site};
 use crate::gate::Gate;
 use crate::heads::{EndpointState, Tip};
+use crate::health::Turn;
 use crate::hedge::Budget;
 use crate::limits::Limits;
 use crate::member::Member;
@@ -170,12 +171,17 @@ impl Pool {
         self.go_round(call, round, attempt).await.map(Some)
     }
 
-    /// Puts a question to one URL, whatever its standing.
+    /// Puts a question to one URL, whatever its standing, unless its server has ordered a pause.
     pub(crate) async fn put<T, F, Fut>(&self, member: &Member, call: &Call, attempt: &F) -> Result<T, Error>
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
+        // Looked at again for every single question: the pause may have been ordered since the round was made.
+        let turn = member.record().health.turn(Instant::now());
+        if let Turn::Barred(left) = turn {
+            return Err(Error::Resting { at: member.endpoint.site(call), left });
+        }
         let (outcome, changed) = member.put(call, attempt).await;
         if changed {
             self.publish();
