@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Kind};
@@ -67,6 +67,16 @@ impl Member {
         let mut outcome = attempt(Arc::clone(&self.endpoint)).await;
         let changed = waiting.end(&mut outcome);
         (outcome, changed)
+    }
+
+    /// Waits until no pause that its server has ordered is left.
+    pub(crate) async fn rested(&self) {
+        loop {
+            let turn = self.record().health.turn(Instant::now());
+            let Turn::Barred(left) = turn else { return };
+            // Meanwhile a longer one may be ordered.
+            sleep(left).await;
+        }
     }
 
     pub(crate) fn state(&self, now: Instant) -> EndpointState {
