@@ -1,8 +1,9 @@
-//! Which chain every endpoint of every service belongs to.
+//! Which chain the CometBFT, REST and EVM endpoints belong to.
 //!
 //! Holds: an endpoint of another chain is named in the log and not asked until it says the right one; one that does
 //! not answer is neither right nor wrong. CometBFT and REST servers say the chain id, EVM servers a number that is
-//! compared with what most of them say.
+//! compared with what most of them say; once more than half of all servers have said the same number, or all have
+//! spoken, no later round decides otherwise. gRPC servers are not asked: they hand out descriptors only.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::endpoint::{Call, Endpoint};
 use crate::error::Error;
 use crate::evm::{meaning, quantity};
 use crate::heads::EndpointState;
+use crate::member::Member;
 use crate::pool::better;
 use crate::{Comet, Evm, Node, Rest, Status};
 
@@ -24,17 +26,21 @@ use crate::{Comet, Evm, Node, Rest, Status};
 const CHECK: Duration = Duration::from_mins(1);
 
 impl Node {
-    /// Asks every endpoint of every service which chain it belongs to; gives CometBFT's status with the highest tip.
+    /// Asks every CometBFT, REST and EVM endpoint which chain it belongs to; gives CometBFT's status with the highest
+    /// tip.
     ///
-    /// As [`Comet::verify_chain`]; fails with [`Error::WrongChain`] too if all REST servers belong to another chain.
+    /// As [`Comet::verify_chain`]; fails with [`Error::WrongChain`] too if all REST servers belong to another chain,
+    /// or all EVM servers to another than was found out before. That none of them answers is no failure.
     pub async fn verify_chain(&self, chain_id: &str) -> Result<Status, Error> {
-        let (status, rest, _said) =
+        let (status, rest, evm) =
             join3(self.comet.verify_chain(chain_id), self.verify_rest(chain_id), self.verify_evm()).await;
-        match rest {
-            Err(error @ Error::WrongChain { .. }) => Err(error),
-            // A REST server that is down is no reason not to start.
-            Ok(()) | Err(_) => status,
+        for others in [rest, evm] {
+            // One that is down is no reason not to start.
+            if let Err(error @ Error::WrongChain { .. }) = others {
+                return Err(error);
+            }
         }
+        status
     }
 
     /// [`Comet::watch`], and every minute which chain the REST and EVM servers belong to.
@@ -51,7 +57,7 @@ impl Node {
         }
     }
 
-    /// What is known of every endpoint of every service at this moment.
+    /// What is known of every CometBFT, REST and EVM endpoint at this moment.
     pub fn endpoints(&self) -> Vec<EndpointState> {
         let states = |pool: Arc<[EndpointState]>| pool.to_vec();
         let mut all = states(self.comet.endpoints());
@@ -145,7 +151,10 @@ impl Rest {
 
 impl Evm {
     /// Asks every server for its chain's EIP-155 id. Those that say another one than most do, or than the first of
-    /// two, are named in the log and not asked any more. Fails if none answers.
+    /// two, are named in the log and not asked any more.
+    ///
+    /// Fails if none answers, and with [`Error::WrongChain`] if the right id was found out before and every server
+    /// now says another.
     pub async fn verify_chain(&self) -> Result<(), Error> {
         let members = self.pool().members();
         if let [_alone] = members {
@@ -160,24 +169,51 @@ impl Evm {
                 .ok_or_else(|| Error::Malformed { at: endpoint.site(&question.call), reason: reason() })
         };
         let said = join_all(members.iter().map(|m| self.pool().put(m, &question.call, &attempt))).await;
-        let Some(want) = most_said(said.iter().flatten().copied()) else {
+        let heard: Vec<Option<u64>> = said.iter().map(|said| said.as_ref().ok().copied()).collect();
+        if let (None, Some(found)) = (self.chain().get(), found_out(&heard)) {
+            self.chain().get_or_init(|| found);
+        }
+        // As long as it is not found out, those that were taken for strangers have no voice: they would readmit
+        // themselves as soon as the others are silent.
+        let has_voice = |member: &Member| member.record().foreign.is_none();
+        let voices = members.iter().zip(&heard).filter(|(member, _)| has_voice(member));
+        let so_far = || most_said(voices.filter_map(|(_, said)| *said));
+        let Some(want) = self.chain().get().copied().or_else(so_far) else {
             return said.into_iter().find_map(Result::err).map_or(Ok(()), Err);
         };
+        let (mut right, mut failure) = (false, None);
         for (member, said) in members.iter().zip(said) {
-            // Whoever does not answer has said nothing.
-            if let Ok(said) = said {
-                self.pool().belongs(member, &want.to_string(), &said.to_string());
+            match said {
+                Ok(said) if self.pool().belongs(member, &want.to_string(), &said.to_string()) => right = true,
+                Ok(said) => {
+                    let (at, want, got) =
+                        (member.endpoint.site(&question.call), want.to_string(), said.to_string());
+                    failure = Some(better(failure, Error::WrongChain { at, want, got }));
+                }
+                // Whoever does not answer has said nothing.
+                Err(error) => failure = Some(better(failure, error)),
             }
         }
-        Ok(())
+        if right { Ok(()) } else { failure.map_or(Ok(()), Err) }
     }
 }
 
 /// What is said most often, and earliest among equals.
-fn most_said(all: impl Iterator<Item = u64> + Clone) -> Option<u64> {
-    let times = |one: u64| all.clone().filter(|said| *said == one).count();
+fn most_said(all: impl Iterator<Item = u64>) -> Option<u64> {
+    let all: Vec<_> = all.collect();
+    let times = |one: u64| all.iter().filter(|said| **said == one).count();
     // `max_by_key` takes the last of equals.
-    all.clone().collect::<Vec<_>>().into_iter().rev().max_by_key(|said| times(*said))
+    all.iter().copied().rev().max_by_key(|said| times(*said))
+}
+
+/// What servers of a chain say beyond doubt: more than half of all have said it, or all have spoken and it was said
+/// most often. Silence, such as that of a node that is restarted, leaves it open: else a stranger that is alone for a
+/// moment would be right for ever.
+fn found_out(heard: &[Option<u64>]) -> Option<u64> {
+    let said: Vec<u64> = heard.iter().flatten().copied().collect();
+    let most = most_said(said.iter().copied())?;
+    let times = said.iter().filter(|one| **one == most).count();
+    (times * 2 > heard.len() || said.len() == heard.len()).then_some(most)
 }
 
 #[cfg(test)]
@@ -191,5 +227,14 @@ mod tests {
         assert_eq!(most(&[1, 2]), Some(1));
         assert_eq!(most(&[3]), Some(3));
         assert_eq!(most(&[]), None);
+    }
+
+    #[test]
+    fn silence_leaves_the_chain_open_unless_most_of_all_have_said_the_same() {
+        assert_eq!(found_out(&[Some(1), Some(2)]), Some(1));
+        assert_eq!(found_out(&[Some(1), None]), None);
+        assert_eq!(found_out(&[None, Some(2), Some(2)]), Some(2));
+        assert_eq!(found_out(&[None, Some(1), Some(2)]), None);
+        assert_eq!(found_out(&[None, None]), None);
     }
 }

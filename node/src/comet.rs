@@ -88,7 +88,8 @@ impl Comet {
         self.pool.ask_whom(&call, async |endpoint| block_of(&endpoint, &call).await).await.map(Answer::from)
     }
 
-    /// The same from any endpoint but one, to check its word. None if there is no other that may be asked.
+    /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
+    /// believed more; others that have ordered a pause are [`Error::Resting`].
     pub async fn block_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let call = block_call(height);
         let ask = self.pool.ask_others(&call, not, async |endpoint| block_of(&endpoint, &call).await);
@@ -109,7 +110,8 @@ impl Comet {
         self.pool.ask_first(&call, first, attempt).await.map(Answer::from)
     }
 
-    /// The same from any endpoint but one, to check its word. None if there is no other that may be asked.
+    /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
+    /// believed more; others that have ordered a pause are [`Error::Resting`].
     pub async fn results_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let call = results_call(height);
         let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;

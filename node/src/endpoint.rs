@@ -123,7 +123,7 @@ impl Endpoint {
         };
         self.gate.learn(reply.body.len());
         let status = reply.status;
-        if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
+        if wants_a_pause(status) {
             return Err(Error::Busy { at: at(), status: status.as_u16(), retry_after: reply.retry_after });
         }
         if status.is_redirection() {
@@ -146,7 +146,10 @@ impl Endpoint {
         headers.insert(SEC_WEBSOCKET_KEY, HeaderValue::from_str(&key).map_err(unaskable)?);
         let not_one = |reason: String| Error::Malformed { at: self.site(call), reason };
         match self.transport.switch(request).await.map_err(|failure| self.failed(call, failure))? {
-            Switch::Refused(status) => Err(not_one(format!("HTTP {}, no websocket", status.as_u16()))),
+            Switch::Refused(status, retry_after) if wants_a_pause(status) => {
+                Err(Error::Busy { at: self.site(call), status: status.as_u16(), retry_after })
+            }
+            Switch::Refused(status, _) => Err(not_one(format!("HTTP {}, no websocket", status.as_u16()))),
             Switch::Switched(headers, upgraded) => {
                 let accepted = headers.get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes);
                 if accepted == Some(derive_accept_key(key.as_bytes()).as_bytes()) {
@@ -192,6 +195,10 @@ impl Endpoint {
         };
         request.map_err(unaskable)
     }
+}
+
+fn wants_a_pause(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE
 }
 
 impl Reply {

@@ -279,7 +279,8 @@ impl Error {
         matches!(self, Self::Pruned { .. })
     }
 
-    /// How long the servers want to be left alone: no use in asking earlier.
+    /// How long it is of no use to ask again, where every server that might have the answer has ordered a pause:
+    /// until the first of them may be asked. None if one may be asked at once.
     pub fn pause(&self) -> Option<Duration> {
         match self {
             Self::Busy { retry_after, .. } => *retry_after,

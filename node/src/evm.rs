@@ -4,8 +4,8 @@
 //! is handed on as the bytes that the node sent; `null` for a block means "not indexed yet" and is never taken
 //! for "nothing there" (indexing.md §1.4, traps T3 to T5).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,6 +24,8 @@ use crate::url::Url;
 /// Asks one chain's EVM servers.
 pub struct Evm {
     pool: Pool,
+    /// The EIP-155 id of the chain that all endpoints must belong to, once they have made it out.
+    chain: OnceLock<u64>,
     next_id: AtomicU64,
     trace_timeout: Duration,
 }
@@ -34,7 +36,8 @@ impl Evm {
     /// A client over one or more addresses of the same chain.
     pub fn new(urls: Vec<Url>, limits: Limits) -> Result<Self, SetupError> {
         let pool = Pool::new("json-rpc", urls, limits)?;
-        Ok(Self { pool, next_id: AtomicU64::new(1), trace_timeout: limits.trace_timeout })
+        let (chain, next_id) = (OnceLock::new(), AtomicU64::new(1));
+        Ok(Self { pool, chain, next_id, trace_timeout: limits.trace_timeout })
     }
 
     /// The same, following the head of the chain that another service tells.
@@ -44,6 +47,11 @@ impl Evm {
 
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    /// The chain that most servers have said beyond doubt; the first finding counts.
+    pub(crate) fn chain(&self) -> &OnceLock<u64> {
+        &self.chain
     }
 
     /// The last height in the node's EVM index, which follows the chain's by itself.
@@ -67,7 +75,8 @@ impl Evm {
         self.ask(self.receipts_question(height)).await
     }
 
-    /// The same from any endpoint but one, to check its word. None if there is no other that may be asked.
+    /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
+    /// believed more; others that have ordered a pause are [`Error::Resting`].
     pub async fn receipts_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let question = self.receipts_question(height);
         let read = async |endpoint: Arc<Endpoint>| question.put_due(&endpoint).await;

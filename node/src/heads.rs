@@ -52,7 +52,8 @@ pub struct EndpointState {
     pub failures: u64,
     /// Answers that were proved false.
     pub lies: u64,
-    /// The last failure or refusal in words.
+    /// The last thing that was wrong with it in words: a failure, a lack such as a pruned height, something proved
+    /// false. That it is not that far or refuses a single question is none.
     pub last_error: Option<String>,
     /// Whether its new blocks are told by a live websocket.
     pub by_websocket: bool,
@@ -131,7 +132,8 @@ impl Known {
     }
 }
 
-/// The highest height that any trusted endpoint of the chain is known to have, shared by the services of a node.
+/// The highest height that any trusted endpoint of the leading service is known to have, shared by the services of a
+/// node. In a [`crate::Node`] that is CometBFT: an EVM index may be far behind the chain that it follows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tip(Arc<AtomicU64>);
 

@@ -1,7 +1,8 @@
 //! What one URL's last answers say about asking it again.
 //!
-//! Holds: a URL that fails is asked last, for a time that grows with its failures and is capped; a pause
-//! that the server ordered is kept to, capped too; one good answer forgives everything.
+//! Holds: a URL that fails is asked last, for a time that grows with its failures and is capped; one good answer
+//! forgives all failures. A pause that the server ordered is kept to, capped too, whatever is answered meanwhile: what
+//! was under way when it was ordered says nothing about it.
 
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ impl Health {
 
     /// It answered, be it with a no: the endpoint works.
     pub(crate) fn answered(&mut self) {
-        *self = Self::default();
+        (self.failures, self.cool_until) = (0, None);
     }
 
     /// It failed.
@@ -59,11 +60,11 @@ impl Health {
         }
     }
 
-    /// It wants to be left alone; returns for how long it will be.
+    /// It wants to be left alone; returns for how long it will be: the later of two orders counts.
     pub(crate) fn barred(&mut self, now: Instant, pause: Duration) -> Duration {
-        let pause = pause.min(LONGEST_BAR);
-        self.barred_until = Some(now + pause);
-        pause
+        let until = (now + pause.min(LONGEST_BAR)).max(self.barred_until.unwrap_or(now));
+        self.barred_until = Some(until);
+        until - now
     }
 }
 
@@ -117,5 +118,16 @@ mod tests {
         assert_eq!(health.turn(now + SECOND), Turn::Barred(SECOND * 4));
         assert_eq!(health.turn(now + SECOND * 5), Turn::Ready);
         assert_eq!(health.barred(now, SECOND * 86_400), LONGEST_BAR);
+    }
+
+    #[test]
+    fn neither_an_answer_nor_a_shorter_order_ends_an_ordered_pause() {
+        let (mut health, now) = (Health::default(), Instant::now());
+        health.barred(now, SECOND * 30);
+        health.answered();
+        assert_eq!(health.turn(now), Turn::Barred(SECOND * 30));
+        assert_eq!(health.barred(now + SECOND, SECOND * 5), SECOND * 29);
+        assert_eq!(health.barred(now + SECOND, SECOND * 40), SECOND * 40);
+        assert_eq!(health.turn(now + SECOND), Turn::Barred(SECOND * 40));
     }
 }

@@ -36,6 +36,7 @@ pub mod retry;
 mod round;
 mod rpc;
 mod search;
+mod silence;
 mod state;
 mod status;
 mod transport;

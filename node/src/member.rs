@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Kind};
@@ -46,8 +46,9 @@ pub(crate) struct Foreign {
 }
 
 impl Member {
-    pub(crate) fn new(origin: Origin, endpoint: Endpoint) -> Self {
-        let meter = Meter::new(&origin);
+    /// `alone` if no other address of the service is on the same host.
+    pub(crate) fn new(origin: Origin, endpoint: Endpoint, alone: bool) -> Self {
+        let meter = Meter::new(&origin, alone);
         Self { endpoint: Arc::new(endpoint), origin, meter, record: Mutex::default() }
     }
 
@@ -66,6 +67,16 @@ impl Member {
         let mut outcome = attempt(Arc::clone(&self.endpoint)).await;
         let changed = waiting.end(&mut outcome);
         (outcome, changed)
+    }
+
+    /// Waits until no pause that its server has ordered is left.
+    pub(crate) async fn rested(&self) {
+        loop {
+            let turn = self.record().health.turn(Instant::now());
+            let Turn::Barred(left) = turn else { return };
+            // Meanwhile a longer one may be ordered.
+            sleep(left).await;
+        }
     }
 
     pub(crate) fn state(&self, now: Instant) -> EndpointState {
@@ -111,6 +122,7 @@ impl Record {
 
     fn settle<T>(&mut self, call: &Call, outcome: &mut Result<T, Error>, now: Instant) -> bool {
         let before = (self.standing(now), self.failures);
+        let mut news = false;
         let moved = match outcome {
             Ok(_) => call.urgent && call.height.is_some_and(|height| self.known.reached(height)),
             Err(error) => error.tip().is_some_and(|tip| self.known.named(tip, now)),
@@ -132,9 +144,10 @@ impl Record {
         if let Err(error) = outcome
             && is_its_own(error)
         {
-            self.last_error = Some(error.to_string());
+            let said = Some(error.to_string());
+            news = std::mem::replace(&mut self.last_error, said.clone()) != said;
         }
-        moved || before != (self.standing(now), self.failures)
+        moved || news || before != (self.standing(now), self.failures)
     }
 }
 

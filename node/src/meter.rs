@@ -1,7 +1,8 @@
 //! How often each endpoint is asked, with what outcome, and how long it takes, for `metrics`' recorder.
 //!
 //! Holds: a counter is made when it is first needed and stays, so a recorder is installed before the first question
-//! or is not seen; the only label from outside is an endpoint's host and port as configured.
+//! or is not seen; the only label from outside is an endpoint's host and port as configured. Where a service has several
+//! addresses on one host, its place among the addresses is added, so that they are told apart.
 
 use std::array::from_fn;
 use std::sync::OnceLock;
@@ -56,7 +57,7 @@ impl From<Kind> for Outcome {
 /// The numbers of one endpoint.
 pub(crate) struct Meter {
     service: &'static str,
-    host: String,
+    endpoint: String,
     requests: [OnceLock<Counter>; OUTCOMES.len()],
     seconds: OnceLock<Histogram>,
     height: OnceLock<Gauge>,
@@ -64,10 +65,12 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(origin: &Origin) -> Self {
+    /// `alone` if no other address of the service is on the same host.
+    pub(crate) fn new(origin: &Origin, alone: bool) -> Self {
+        let (host, place) = (origin.host(), origin.place() + 1);
         Self {
             service: origin.service(),
-            host: origin.host().to_owned(),
+            endpoint: if alone { host.to_owned() } else { format!("{host} (address {place})") },
             requests: from_fn(|_| OnceLock::new()),
             seconds: OnceLock::new(),
             height: OnceLock::new(),
@@ -77,28 +80,30 @@ impl Meter {
 
     /// A request ended so, after so long.
     pub(crate) fn request(&self, outcome: Outcome, took: Duration) {
-        let (service, host) = (self.service, || self.host.clone());
+        let (service, endpoint) = (self.service, || self.endpoint.clone());
         let label = OUTCOMES[outcome as usize];
         self.requests[outcome as usize]
             .get_or_init(
-                || counter!(REQUESTS, "service" => service, "endpoint" => host(), "outcome" => label),
+                || counter!(REQUESTS, "service" => service, "endpoint" => endpoint(), "outcome" => label),
             )
             .increment(1);
         self.seconds
-            .get_or_init(|| histogram!(SECONDS, "service" => service, "endpoint" => host()))
+            .get_or_init(|| histogram!(SECONDS, "service" => service, "endpoint" => endpoint()))
             .record(took.as_secs_f64());
     }
 
     /// The endpoint is this far.
     pub(crate) fn height(&self, height: u64) {
-        let gauge = self.height.get_or_init(|| gauge!(HEIGHT, "endpoint" => self.host.clone()));
+        let (service, endpoint) = (self.service, || self.endpoint.clone());
+        let gauge =
+            self.height.get_or_init(|| gauge!(HEIGHT, "service" => service, "endpoint" => endpoint()));
         gauge.set(f64::from(u32::try_from(height).unwrap_or(u32::MAX)));
     }
 
     /// The endpoint has said something false.
     pub(crate) fn lie(&self) {
-        let (service, host) = (self.service, || self.host.clone());
-        self.lies.get_or_init(|| counter!(LIES, "service" => service, "endpoint" => host())).increment(1);
+        let (service, endpoint) = (self.service, || self.endpoint.clone());
+        self.lies.get_or_init(|| counter!(LIES, "service" => service, "endpoint" => endpoint())).increment(1);
     }
 }
 

@@ -5,6 +5,7 @@
 //! failure; a fixed no only if every URL gave one. A URL whose server ordered a pause is left alone until the pause
 //! is over, one of another chain until it says otherwise, one that told something false while there is another.
 
+use std::cmp::Reverse;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,6 +18,7 @@ use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Kind, Site};
 use crate::gate::Gate;
 use crate::heads::{EndpointState, Tip};
+use crate::health::Turn;
 use crate::hedge::Budget;
 use crate::limits::Limits;
 use crate::member::Member;
@@ -32,6 +34,8 @@ pub(crate) struct Pool {
     members: Vec<Member>,
     next: AtomicUsize,
     tip: Tip,
+    /// Whether the tip is that of its own endpoints.
+    leads: bool,
     budget: Budget,
     heads: watch::Sender<Arc<[EndpointState]>>,
 }
@@ -45,11 +49,14 @@ impl Pool {
         let tls = urls.iter().any(Url::is_https);
         let transport = Arc::new(Transport::new(tls, limits.connect, limits.in_flight)?);
         let gate = Arc::new(Gate::new(&limits));
+        let hosts: Vec<_> = urls.iter().map(|url| Arc::clone(url.host())).collect();
         let member = |(place, url): (usize, Url)| {
+            let alone = hosts.iter().filter(|host| *host == url.host()).count() == 1;
             let origin = Origin::new(service, Arc::clone(url.host()), place);
             Member::new(
                 origin,
                 Endpoint::new(service, url, limits, Arc::clone(&transport), Arc::clone(&gate)),
+                alone,
             )
         };
         let pool = Self {
@@ -57,6 +64,7 @@ impl Pool {
             members: urls.into_iter().enumerate().map(member).collect(),
             next: AtomicUsize::new(0),
             tip: Tip::default(),
+            leads: true,
             budget: Budget::default(),
             heads: watch::Sender::new(Arc::default()),
         };
@@ -64,9 +72,9 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The same, with the head of another service's chain as its own.
+    /// The same, with the head of another service's chain, which that other service alone moves.
     pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
-        Self { tip, ..self }
+        Self { tip, leads: false, ..self }
     }
 
     pub(crate) fn tip(&self) -> &Tip {
@@ -102,7 +110,9 @@ impl Pool {
             for (member, state) in self.members.iter().zip(heads.iter()) {
                 state.height.iter().for_each(|height| member.meter.height(*height));
             }
-            if let Some(tip) = heads.iter().filter_map(EndpointState::trusted_height).max() {
+            if self.leads
+                && let Some(tip) = heads.iter().filter_map(EndpointState::trusted_height).max()
+            {
                 self.tip.set(tip);
             }
         });
@@ -161,12 +171,17 @@ impl Pool {
         self.go_round(call, round, attempt).await.map(Some)
     }
 
-    /// Puts a question to one URL, whatever its standing.
+    /// Puts a question to one URL, whatever its standing, unless its server has ordered a pause.
     pub(crate) async fn put<T, F, Fut>(&self, member: &Member, call: &Call, attempt: &F) -> Result<T, Error>
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
+        // Looked at again for every single question: the pause may have been ordered since the round was made.
+        let turn = member.record().health.turn(Instant::now());
+        if let Turn::Barred(left) = turn {
+            return Err(Error::Resting { at: member.endpoint.site(call), left });
+        }
         let (outcome, changed) = member.put(call, attempt).await;
         if changed {
             self.publish();
@@ -192,8 +207,13 @@ impl Pool {
         Fut: Future<Output = Result<T, Error>>,
     {
         let (mut best, mut ready) = (None, round.ready.as_slice());
+        let pressing = self.is_pressing(call);
+        if pressing {
+            // Who has one endpoint that may be asked now may have two later.
+            self.budget.earn();
+        }
         if let [first, second, ..] = ready
-            && self.is_pressing(call)
+            && pressing
         {
             let (outcome, asked) = self.race(call, [first, second], &attempt).await;
             match outcome {
@@ -243,7 +263,6 @@ impl Pool {
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        self.budget.earn();
         let patience = first.record().latency.patience();
         let put = async |member: &Member| {
             self.put(member, call, attempt).await.map(|answer| (answer, member.origin.clone()))
@@ -281,13 +300,43 @@ impl From<(bytes::Bytes, Origin)> for Answer {
 
 /// The one of two failures that says more about whether an answer can come.
 pub(crate) fn better(best: Option<Error>, new: Error) -> Error {
+    // A question sleeps as long as its failure says: one server's long pause is no reason where another may be asked.
     let rank = |error: &Error| match error.kind() {
-        Kind::NotYet => (2, error.tip()),
-        Kind::Transient => (1, None),
-        Kind::Permanent => (0, None),
+        Kind::NotYet => (2, error.tip(), Reverse(None)),
+        Kind::Transient => (1, None, Reverse(error.pause())),
+        Kind::Permanent => (0, None, Reverse(None)),
     };
     match best {
         Some(best) if rank(&best) >= rank(&new) => best,
         _ => new,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn of_two_failures_that_may_pass_the_one_that_may_pass_first_counts() {
+        let busy = |seconds: Option<u64>| Error::Busy {
+            at: Site::default(),
+            status: 429,
+            retry_after: seconds.map(Duration::from_secs),
+        };
+        let broken = || Error::Cut { at: Site::default(), got: 0, reason: String::new() };
+        let resting = || Error::Resting { at: Site::default(), left: Duration::from_secs(5) };
+        let table = [
+            (busy(Some(60)), broken()),
+            (busy(Some(60)), busy(None)),
+            (busy(Some(60)), busy(Some(1))),
+            (busy(Some(60)), resting()),
+            (resting(), broken()),
+        ];
+        for (later, sooner) in table {
+            assert_eq!(better(Some(later.clone()), sooner.clone()), sooner);
+            assert_eq!(better(Some(sooner.clone()), later), sooner);
+        }
     }
 }

@@ -38,7 +38,7 @@ impl Comet {
         self.chain().get_or_init(|| chain_id.to_owned());
     }
 
-    /// Asks one endpoint for its status, whatever its standing.
+    /// Asks one endpoint for its status, whatever its standing, unless its server has ordered a pause.
     pub(crate) async fn look(&self, member: &Member) -> Result<Status, Error> {
         let attempt = async |endpoint: Arc<Endpoint>| status_of(&endpoint).await;
         let asked = Instant::now();

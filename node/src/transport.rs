@@ -87,7 +87,7 @@ impl Transport {
     pub(crate) async fn switch(&self, request: Request<Full<Bytes>>) -> Result<Switch, Failure> {
         let answer = self.client.request(request).await.map_err(failure)?;
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Ok(Switch::Refused(answer.status()));
+            return Ok(Switch::Refused(answer.status(), retry_after(answer.headers())));
         }
         let headers = answer.headers().clone();
         let broken = |e: hyper::Error| Failure::Broken(Broken::Cut { got: 0, reason: body::reason(&e) });
@@ -108,7 +108,8 @@ fn failure(e: hyper_util::client::legacy::Error) -> Failure {
 pub(crate) enum Switch {
     /// The head of the agreement, and the connection.
     Switched(HeaderMap, Upgraded),
-    Refused(StatusCode),
+    /// The status, and how long the server wants to be left alone.
+    Refused(StatusCode, Option<Duration>),
 }
 
 /// What is spoken over a connection.

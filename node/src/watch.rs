@@ -1,8 +1,9 @@
 //! Following every endpoint's height and chain beside the work.
 //!
 //! Holds: each CometBFT endpoint has at most one websocket and is asked for its status at least every 5 s, or every
-//! `poll` if that is longer, and every `poll` while no websocket tells its blocks; whatever fails is tried again, and
-//! the log hears of a broken websocket once. Nothing here is spawned: dropping the future ends all of it.
+//! `poll` if that is longer, and every `poll` while no websocket tells its blocks; whatever fails is tried again, not
+//! before a pause is over that the server has ordered, and the log hears of a broken websocket once. Nothing here is
+//! spawned: dropping the future ends all of it.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +17,10 @@ use tracing::{info, warn};
 
 use crate::Comet;
 use crate::error::Error;
-use crate::health::Turn;
 use crate::member::Member;
 use crate::retry::Backoff;
+use crate::silence::{CHECK, Silence};
 use crate::websocket::{Socket, websocket_call};
-
-/// A websocket is not taken at its word for longer.
-const CHECK: Duration = Duration::from_secs(5);
 
 /// Pauses between attempts at a websocket.
 const AGAIN: Backoff =
@@ -31,12 +29,22 @@ const AGAIN: Backoff =
 /// What the websocket and the polling of one endpoint tell each other.
 #[derive(Default)]
 struct Feed {
-    /// Whether events come.
-    live: watch::Sender<bool>,
-    /// The height of the last one.
+    line: watch::Sender<Line>,
+    /// The height of the last event of the open websocket.
     told: AtomicU64,
     /// Events do not come although the chain goes on.
     silent: Notify,
+}
+
+/// How it stands with the websocket.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Line {
+    /// How many have been opened.
+    opened: u64,
+    /// Whether the last of them is still open.
+    open: bool,
+    /// Whether events have come on it.
+    live: bool,
 }
 
 /// What the log has been told about the websocket of one endpoint.
@@ -86,40 +94,36 @@ impl Comet {
 
     /// Polls the status, rarely while a websocket is live.
     async fn ask_on(&self, member: &Member, feed: &Feed, poll: Duration) -> Infallible {
-        let mut live = feed.live.subscribe();
-        let mut earlier = None;
+        let (mut line, mut silence) = (feed.line.subscribe(), Silence::default());
         loop {
-            let height = self.look_if_allowed(member).await;
-            let is_live = *live.borrow_and_update();
-            // Two looks far apart: one alone may have overtaken an event on its way.
-            if is_live && earlier.is_some_and(|earlier| feed.told.load(Ordering::Relaxed) < earlier) {
+            let before = *line.borrow_and_update();
+            member.rested().await;
+            // What it fails with is in its record.
+            let height = self.look(member).await.map_or(None, |status| Some(status.latest_height));
+            let now = *feed.line.borrow();
+            if let Some(height) = height
+                && now.open
+                && now.opened == before.opened
+                && silence.is_found(now.opened, height, feed.told.load(Ordering::Relaxed), Instant::now())
+            {
                 feed.silent.notify_one();
             }
-            earlier = height.filter(|_| is_live);
-            let pause = if is_live { poll.max(CHECK) } else { poll };
+            let pause = if now.live { poll.max(CHECK) } else { poll };
             tokio::select! {
                 () = sleep(pause) => {}
                 // The sender lives as long as this loop, so this ends only by a change.
-                _changed = live.changed() => {}
+                _changed = line.changed() => {}
             }
         }
-    }
-
-    /// The endpoint's height, if it says one. What it fails with is in its record.
-    async fn look_if_allowed(&self, member: &Member) -> Option<u64> {
-        let turn = member.record().health.turn(Instant::now());
-        if let Turn::Barred(left) = turn {
-            sleep(left).await;
-        }
-        self.look(member).await.map_or(None, |status| Some(status.latest_height))
     }
 
     /// Keeps a websocket open.
     async fn listen(&self, member: &Member, feed: &Feed) -> Infallible {
         let mut trouble = Trouble::default();
         loop {
+            member.rested().await;
             let failure = self.hear(member, feed, &mut trouble).await;
-            self.go_live(member, feed, false);
+            self.set_line(member, feed, |line| (line.open, line.live) = (false, false));
             if trouble.begins() {
                 warn!("{failure}; following this endpoint by polling, the websocket is tried again");
             }
@@ -132,8 +136,15 @@ impl Comet {
     async fn hear(&self, member: &Member, feed: &Feed, trouble: &mut Trouble) -> Error {
         let mut socket = match Socket::open(&member.endpoint).await {
             Ok(socket) => socket,
-            Err(failure) => return failure,
+            Err(failure) => {
+                if let Error::Busy { retry_after: Some(pause), .. } = failure {
+                    member.record().health.barred(Instant::now(), pause);
+                }
+                return failure;
+            }
         };
+        feed.told.store(0, Ordering::Relaxed);
+        self.set_line(member, feed, |line| (line.opened, line.open) = (line.opened + 1, true));
         // A word about the websocket before this one, come too late, says nothing about this one.
         let _stale: Option<()> = feed.silent.notified().now_or_never();
         loop {
@@ -157,13 +168,17 @@ impl Comet {
             if trouble.ends() {
                 info!("{}: the websocket tells new blocks again", member.origin);
             }
-            self.go_live(member, feed, true);
+            self.set_line(member, feed, |line| line.live = true);
         }
     }
 
-    fn go_live(&self, member: &Member, feed: &Feed, live: bool) {
-        member.record().known.by_websocket = live;
-        feed.live.send_if_modified(|was| std::mem::replace(was, live) != live);
+    fn set_line(&self, member: &Member, feed: &Feed, set: impl FnOnce(&mut Line)) {
+        feed.line.send_if_modified(|line| {
+            let before = *line;
+            set(line);
+            *line != before
+        });
+        member.record().known.by_websocket = feed.line.borrow().live;
         self.pool().publish();
     }
 }

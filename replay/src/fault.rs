@@ -118,7 +118,13 @@ fn kind(what: &str) -> Result<Kind, &'static str> {
     let kind = match (name, value) {
         ("delay", Some(value)) => Kind::Delay(duration(value)?),
         ("delay", None) => return Err("a delay needs a time, as in delay=50ms"),
-        ("429", Some(value)) => Kind::Status(StatusCode::TOO_MANY_REQUESTS, Some(duration(value)?.as_secs())),
+        ("429", Some(value)) => {
+            let after = duration(value)?;
+            if after.subsec_nanos() > 0 {
+                return Err("retry-after is told in whole seconds, as in 429=2s");
+            }
+            Kind::Status(StatusCode::TOO_MANY_REQUESTS, Some(after.as_secs()))
+        }
         ("stale", Some(value)) => Kind::Stale(value.parse().map_err(|_| "stale needs a number of heights")?),
         ("cut", None) => Kind::Cut,
         ("hang-up", None) => Kind::HangUp,
@@ -262,6 +268,8 @@ mod tests {
             "delay",
             "delay=5",
             "delay=61s",
+            "429=500ms",
+            "429=1500ms",
             "418",
             "500@2",
             "500@x",

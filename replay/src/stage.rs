@@ -141,6 +141,10 @@ impl Stage {
         let effects = self.next_effects(service, &scene);
         if !effects.delay.is_zero() {
             sleep(effects.delay).await;
+            // What is under way when a node goes down is never answered.
+            if self.scene().down {
+                return RawReply::HangUp;
+            }
         }
         if effects.hang_up {
             return RawReply::HangUp;

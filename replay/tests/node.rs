@@ -206,6 +206,22 @@ async fn a_delayed_answer_comes_later_and_whole() {
 }
 
 #[tokio::test]
+async fn what_a_node_delays_when_it_goes_down_is_never_answered() {
+    let node = with_faults(&["comet:delay=500ms"], 1).await;
+    let down = async {
+        while node.faulted() == 0 {
+            tokio::task::yield_now().await;
+        }
+        node.down();
+    };
+    let url = node.comet_url();
+    let (answer, ()) = tokio::join!(get(&url, "/health"), down);
+    assert_eq!(answer, "");
+    node.up();
+    assert_eq!(status(&get(&url, "/health").await), "200");
+}
+
+#[tokio::test]
 async fn the_same_seed_hits_the_same_requests() {
     let mut runs = Vec::new();
     for seed in [5, 5, 6] {

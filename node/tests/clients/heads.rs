@@ -13,9 +13,9 @@ use crate::logged::logged;
 use crate::scripted::{Play, Server, limits, result};
 
 const HOUR: Duration = Duration::from_hours(1);
-const OFTEN: Duration = Duration::from_millis(10);
+pub(crate) const OFTEN: Duration = Duration::from_millis(10);
 
-fn status(chain_id: &str, height: u64) -> Play {
+pub(crate) fn status(chain_id: &str, height: u64) -> Play {
     let hash = format!("{height:064X}");
     result(&format!(
         r#"{{"node_info":{{"network":"{chain_id}","version":"0.38.19"}},"sync_info":{{"latest_block_hash":"{hash}","latest_block_height":"{height}","earliest_block_height":"3","catching_up":false}}}}"#
@@ -38,12 +38,12 @@ fn at(height: u64) -> Arc<AtomicU64> {
     Arc::new(AtomicU64::new(height))
 }
 
-fn comet<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Comet {
+pub(crate) fn comet<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Comet {
     Comet::new(servers.into_iter().map(|server| server.url.clone()).collect(), limits()).unwrap()
 }
 
 /// Watches until the first endpoint is as it should be; then does the rest, watching on.
-async fn watching<T>(comet: &Comet, poll: Duration, then: impl Future<Output = T>) -> T {
+pub(crate) async fn watching<T>(comet: &Comet, poll: Duration, then: impl Future<Output = T>) -> T {
     tokio::select! {
         never = comet.watch("c-1", poll) => match never {},
         // Fails if the test takes too long.
@@ -52,7 +52,7 @@ async fn watching<T>(comet: &Comet, poll: Duration, then: impl Future<Output = T
 }
 
 /// The first endpoint's state as soon as it is so.
-async fn until(comet: &Comet, so: impl Fn(&EndpointState) -> bool) -> EndpointState {
+pub(crate) async fn until(comet: &Comet, so: impl Fn(&EndpointState) -> bool) -> EndpointState {
     let mut heads = comet.heads();
     let states = heads.wait_for(|states| so(&states[0])).await.unwrap();
     states[0].clone()
@@ -255,6 +255,34 @@ async fn a_silent_websocket_is_found_out_and_replaced() {
         height.store(10, Ordering::Relaxed);
         until(&comet, |state| state.height == Some(10)).await;
         mouth.send(event("c-1", 11)).unwrap();
+        until(&comet, |state| state.by_websocket).await;
+    })
+    .await;
+    drop(log);
+    assert!(said.lines()[0].contains("tells no blocks although there are new ones"), "{:?}", said.lines());
+}
+
+/// Takes as long.
+#[tokio::test]
+async fn a_websocket_that_never_says_anything_is_found_out_and_replaced() {
+    let (mouth, feed) = feed();
+    let height = at(7);
+    let server = node(&height, Some(feed)).await;
+    let comet = comet([&server]);
+    let (said, log) = logged();
+    watching(&comet, OFTEN, async {
+        heard(&server, "WS text").await;
+        let mut next = 8;
+        while said.lines().is_empty() {
+            height.store(next, Ordering::Relaxed);
+            until(&comet, |state| state.height == Some(next)).await;
+            next += 1;
+        }
+        // The first websocket may still take what is sent now.
+        while server.asked().iter().filter(|asked| asked.line == "WS text").count() < 2 {
+            tokio::task::yield_now().await;
+        }
+        mouth.send(event("c-1", 1_000_000)).unwrap();
         until(&comet, |state| state.by_websocket).await;
     })
     .await;

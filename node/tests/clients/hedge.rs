@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use node::{Comet, Endpoints, Limits, Node};
 use tokio::sync::Notify;
 
-use crate::scripted::{Play, Server, limits, result};
+use crate::scripted::{Asked, Play, Server, json, limits, result};
 
 const STATUS: &str = r#"{"node_info":{"network":"c-1","version":"0.38.19"},"sync_info":{"latest_block_height":"50","earliest_block_height":"1","catching_up":false}}"#;
 
@@ -119,6 +119,47 @@ async fn without_budget_the_first_is_waited_for() {
         comet.block(50).await.unwrap();
     }
     assert!(waits[0] < TIMEOUT && waits[1] >= TIMEOUT, "{waits:?}");
+}
+
+#[tokio::test]
+async fn a_question_that_only_one_may_be_asked_pays_for_later_ones() {
+    let (slow, fast) = (node(Play::Hang).await, node(block()).await);
+    let comet = comet([&slow, &fast], Limits { timeout: TIMEOUT, ..limits() }).await;
+    let origin = comet.endpoints()[0].origin.clone();
+    comet.block_results_by(50, &origin).await.unwrap();
+    for _ in 0..10 {
+        comet.block_from_other(50, &origin).await.unwrap().unwrap();
+    }
+    let began = Instant::now();
+    comet.block_results_by(50, &origin).await.unwrap();
+    assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn an_evm_index_that_is_behind_does_not_move_the_head() {
+    let behind = |play: Play| {
+        move |_: usize, asked: &Asked| {
+            if !asked.body.contains("eth_call") {
+                return play.clone();
+            }
+            let said = "failed to load state at height 50; no version (latest height: 10)";
+            json(&format!(r#"{{"jsonrpc":"2.0","id":%ID%,"error":{{"code":-32000,"message":"{said}"}}}}"#))
+        }
+    };
+    let blocks = node(block()).await;
+    let (fast, slow) = (Server::play(behind(result("[]"))).await, Server::play(behind(Play::Hang)).await);
+    let endpoints = Endpoints {
+        comet: vec![blocks.url.clone()],
+        json_rpc: vec![fast.url.clone(), slow.url.clone()],
+        ..Endpoints::default()
+    };
+    let node = Node::new(endpoints, Limits { timeout: TIMEOUT, ..limits() }).unwrap();
+    node.comet.verify_chain("c-1").await.unwrap();
+    let evm = node.evm.as_ref().unwrap();
+    assert_eq!(evm.call([0; 20], &[], Some(50)).await.unwrap_err().tip(), Some(10));
+    let began = Instant::now();
+    evm.block_receipts(40).await.unwrap();
+    assert!(began.elapsed() >= TIMEOUT, "40 is not the head: {:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod chains;
 mod comet;
 mod cosmos;
 mod evm;
@@ -11,6 +12,7 @@ mod heads;
 mod hedge;
 mod logged;
 mod numbers;
+mod pauses;
 mod pool;
 mod recorded;
 mod scripted;

@@ -39,11 +39,43 @@ fn requests_heights_lies_and_hedges_are_counted_by_host_and_port() {
         format!(r#"cairn_node_requests_total{{service="comet",endpoint="{slow}",outcome="dropped"}} 1"#),
         format!(r#"cairn_node_requests_total{{service="comet",endpoint="{fast}",outcome="answered"}} 2"#),
         format!(r#"cairn_node_request_seconds_count{{service="comet",endpoint="{fast}"}} 2"#),
-        format!(r#"cairn_node_endpoint_height{{endpoint="{fast}"}} 50"#),
+        format!(r#"cairn_node_endpoint_height{{service="comet",endpoint="{fast}"}} 50"#),
         format!(r#"cairn_node_lies_total{{service="comet",endpoint="{fast}"}} 1"#),
         r#"cairn_node_hedges_total{service="comet"} 1"#.to_owned(),
     ] {
         assert!(text.contains(&line), "{line} is not in\n{text}");
     }
     assert!(!text.contains("hunter2"));
+}
+
+/// Asks two addresses on one host, which are at different heights.
+async fn ask_both() -> String {
+    let server = Server::play(|_, asked| match asked.line.as_str() {
+        "GET /a/status" => result(STATUS),
+        _ => result(&STATUS.replace("50", "40")),
+    })
+    .await;
+    let url = |path: &str| format!("http://{}/{path}", server.url.host()).parse::<Url>().unwrap();
+    let comet = Comet::new(vec![url("a"), url("b")], limits()).unwrap();
+    comet.verify_chain("c-1").await.unwrap();
+    server.url.host().to_string()
+}
+
+#[test]
+fn two_addresses_on_one_host_have_numbers_of_their_own() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let host = metrics::with_local_recorder(&recorder, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(ask_both())
+    });
+    let text = recorder.handle().render();
+    for (address, height) in [(1, 50), (2, 40)] {
+        let labels = format!(r#"service="comet",endpoint="{host} (address {address})""#);
+        for line in [
+            format!("cairn_node_endpoint_height{{{labels}}} {height}"),
+            format!(r#"cairn_node_requests_total{{{labels},outcome="answered"}} 1"#),
+        ] {
+            assert!(text.contains(&line), "{line} is not in\n{text}");
+        }
+    }
 }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node::{Comet, Error, Kind, Limits, Rest, Url};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
 
 use crate::scripted::{Play, Server, fault, json, limits, nowhere, result};
+
+/// What `retry-after: 30` orders.
+const PAUSE: Duration = Duration::from_secs(30);
 
 const FUTURE: &str = r#"{"jsonrpc":"2.0","id":-1,"error":{"code":-32603,"message":"Internal error","data":"height 50 must be less than or equal to the current blockchain height %TIP%"}}"#;
 const PRUNED: &str = r#"{"jsonrpc":"2.0","id":-1,"error":{"code":-32603,"message":"Internal error","data":"height 50 is not available, lowest height is 90"}}"#;
@@ -18,6 +21,10 @@ fn future(tip: u64) -> Play {
 
 fn page() -> Play {
     Play::Answer(502, "content-type: text/html\r\n", b"<html><h1>502 Bad Gateway</h1></html>".into())
+}
+
+fn busy() -> Play {
+    Play::Answer(429, "retry-after: 30\r\n", b"slow down".into())
 }
 
 fn block() -> String {
@@ -133,7 +140,6 @@ async fn of_several_waits_the_highest_tip_is_told() {
 
 #[tokio::test]
 async fn an_ordered_pause_is_kept_to() {
-    let busy = || Play::Answer(429, "retry-after: 30\r\n", b"slow down".into());
     let server = Server::always(busy()).await;
     let alone = comet([server.url.clone()]);
     let first = alone.block(50).await.unwrap_err();
@@ -148,6 +154,33 @@ async fn an_ordered_pause_is_kept_to() {
         both.block(50).await.unwrap();
     }
     assert_eq!((server.count(), other.count()), (1, 6));
+}
+
+#[tokio::test]
+async fn an_answer_to_what_was_under_way_does_not_end_an_ordered_pause() {
+    let allowed = Arc::new(Notify::new());
+    let server = Server::play({
+        let allowed = Arc::clone(&allowed);
+        move |number, _| match number {
+            0 => Play::Later(Arc::clone(&allowed), Box::new(result(&block()))),
+            _ => Play::Answer(429, "retry-after: 30\r\n", Vec::new()),
+        }
+    })
+    .await;
+    let comet = comet([server.url.clone()]);
+    let order = async {
+        while server.count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let order = comet.block(51).await;
+        allowed.notify_one();
+        order
+    };
+    let (answer, order) = tokio::join!(comet.block(50), order);
+    assert_eq!((answer.unwrap().bytes, order.unwrap_err().pause()), (block().into(), Some(PAUSE)));
+    let third = comet.block(52).await.unwrap_err();
+    assert!(matches!(third, Error::Resting { .. }), "{third}");
+    assert_eq!(server.count(), 2);
 }
 
 #[tokio::test]
@@ -173,6 +206,29 @@ async fn what_an_endpoint_did_wrong_is_remembered_and_a_height_too_high_is_nothi
         said.push(comet.endpoints()[0].last_error.clone().unwrap());
     }
     assert!(said[0].contains("502") && said.iter().all(|error| *error == said[0]), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_lack_is_told_to_who_follows_the_endpoints() {
+    let server = Server::in_turn(vec![result(&block()), fault(500, PRUNED)]).await;
+    let comet = comet([server.url.clone()]);
+    let mut heads = comet.heads();
+    comet.block(50).await.unwrap();
+    heads.mark_unchanged();
+    assert_eq!(comet.block(50).await.unwrap_err().kind(), Kind::Permanent);
+    assert!(heads.has_changed().unwrap());
+    let said = heads.borrow()[0].last_error.clone();
+    assert!(said.is_some_and(|said| said.contains("pruned")));
+}
+
+#[tokio::test]
+async fn a_long_pause_of_one_does_not_put_off_a_question_that_another_may_be_asked() {
+    for plays in [[busy(), page()], [page(), busy()]] {
+        let servers = plays.map(Server::always);
+        let servers = futures_util::future::join_all(servers).await;
+        let error = comet(servers.iter().map(|s| s.url.clone())).block(50).await.unwrap_err();
+        assert_eq!((error.kind(), error.pause()), (Kind::Transient, None), "{error}");
+    }
 }
 
 #[tokio::test]

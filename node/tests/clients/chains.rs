@@ -1,0 +1,118 @@
+//! Which chain the REST and EVM servers of a node belong to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use node::{Endpoints, Error, Node, Standing};
+
+use crate::scripted::{Asked, Play, Server, json, limits, nowhere, result};
+
+const STATUS: &str = r#"{"node_info":{"network":"c-1","version":"0.38.19"},"sync_info":{"latest_block_height":"9","earliest_block_height":"1","catching_up":false}}"#;
+
+/// An EVM server that says this chain id while it is up.
+struct Says {
+    server: Server,
+    id: Arc<AtomicU64>,
+    is_up: Arc<AtomicBool>,
+}
+
+async fn says(id: u64) -> Says {
+    let (id, is_up) = (Arc::new(AtomicU64::new(id)), Arc::new(AtomicBool::new(true)));
+    let server = Server::play({
+        let (id, is_up) = (Arc::clone(&id), Arc::clone(&is_up));
+        move |_, _| {
+            if is_up.load(Ordering::Relaxed) {
+                result(&format!("\"{:#x}\"", id.load(Ordering::Relaxed)))
+            } else {
+                Play::Close
+            }
+        }
+    })
+    .await;
+    Says { server, id, is_up }
+}
+
+/// A node with a sound CometBFT server.
+async fn node(rest: &[&Server], evm: &[&Says]) -> Node {
+    let endpoints = Endpoints {
+        comet: vec![Server::always(result(STATUS)).await.url],
+        rest: rest.iter().map(|server| server.url.clone()).collect(),
+        json_rpc: evm.iter().map(|says| says.server.url.clone()).collect(),
+        ..Endpoints::default()
+    };
+    Node::new(endpoints, limits()).unwrap()
+}
+
+/// How the EVM servers stand after one more check.
+async fn standings(node: &Node) -> Vec<Standing> {
+    node.verify_chain("c-1").await.unwrap();
+    let states = node.endpoints().into_iter();
+    states.filter(|state| state.origin.service() == "json-rpc").map(|state| state.standing).collect()
+}
+
+#[tokio::test]
+async fn an_evm_server_of_another_chain_stays_unasked_when_the_right_one_is_away() {
+    let (right, stray) = (says(1).await, says(2).await);
+    let node = node(&[], &[&right, &stray]).await;
+    assert_eq!(standings(&node).await, [Standing::Well, Standing::WrongChain]);
+    right.is_up.store(false, Ordering::Relaxed);
+    assert_eq!(standings(&node).await[1], Standing::WrongChain);
+    node.evm.as_ref().unwrap().block_number().await.unwrap_err();
+    assert_eq!(stray.server.count(), 2, "its chain id alone");
+    right.is_up.store(true, Ordering::Relaxed);
+    assert_eq!(standings(&node).await, [Standing::Well, Standing::WrongChain]);
+}
+
+#[tokio::test]
+async fn who_was_taken_for_a_stranger_has_no_voice_before_all_have_spoken() {
+    let (right, stray, away) = (says(1).await, says(2).await, says(1).await);
+    away.is_up.store(false, Ordering::Relaxed);
+    let node = node(&[], &[&right, &stray, &away]).await;
+    assert_eq!(standings(&node).await[..2], [Standing::Well, Standing::WrongChain]);
+    right.is_up.store(false, Ordering::Relaxed);
+    assert_eq!(standings(&node).await[1], Standing::WrongChain);
+}
+
+#[tokio::test]
+async fn a_stranger_that_was_alone_at_first_is_found_out_when_the_right_one_comes() {
+    let (right, stray) = (says(1).await, says(2).await);
+    right.is_up.store(false, Ordering::Relaxed);
+    let node = node(&[], &[&right, &stray]).await;
+    assert_eq!(standings(&node).await[1], Standing::Well);
+    right.is_up.store(true, Ordering::Relaxed);
+    assert_eq!(standings(&node).await, [Standing::Well, Standing::WrongChain]);
+}
+
+#[tokio::test]
+async fn evm_servers_that_all_go_over_to_another_chain_are_an_error() {
+    let servers = [says(1).await, says(1).await];
+    let node = node(&[], &[&servers[0], &servers[1]]).await;
+    node.verify_chain("c-1").await.unwrap();
+    for says in &servers {
+        says.id.store(2, Ordering::Relaxed);
+    }
+    let error = node.verify_chain("c-1").await.unwrap_err();
+    assert!(
+        matches!(&error, Error::WrongChain { want, got, .. } if (&**want, &**got) == ("1", "2")),
+        "{error}"
+    );
+    servers[0].is_up.store(false, Ordering::Relaxed);
+    node.verify_chain("c-1").await.unwrap();
+}
+
+#[tokio::test]
+async fn rest_servers_of_another_chain_are_an_error_and_one_that_is_down_is_none() {
+    let info = |_: usize, _: &Asked| json(r#"{"default_node_info":{"network":"c-2"}}"#);
+    let strays = [Server::play(info).await, Server::play(info).await];
+    let error = node(&[&strays[0], &strays[1]], &[]).await.verify_chain("c-1").await.unwrap_err();
+    assert!(matches!(&error, Error::WrongChain { at, .. } if at.service == "rest"), "{error}");
+    let down = Server::always(Play::Close).await;
+    assert_eq!(node(&[&down], &[]).await.verify_chain("c-1").await.unwrap().latest_height, 9);
+    node(&[&strays[0], &down], &[]).await.verify_chain("c-1").await.unwrap();
+    let endpoints = Endpoints {
+        comet: vec![Server::always(result(STATUS)).await.url],
+        rest: vec![nowhere().await],
+        ..Endpoints::default()
+    };
+    Node::new(endpoints, limits()).unwrap().verify_chain("c-1").await.unwrap();
+}
