@@ -141,7 +141,9 @@ async fn a_false_last_block_is_taken_back(honest: usize, verify: Verify) {
     let (liar, honest) = scene.played.split_last().unwrap();
     liar.show(149).unwrap();
     live.reach(&other, 149).await.unwrap();
-    honest.iter().for_each(|node| node.show(155).unwrap());
+    for node in honest {
+        node.show(155).unwrap();
+    }
     live.reach(&chain, 155).await.unwrap();
     live.stop().await.unwrap();
     assert_eq!(scene.digest(), undisturbed(&chain, 155).await);
