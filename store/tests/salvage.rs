@@ -219,3 +219,47 @@ fn a_table_that_can_be_read_again_is_compacted_again() {
         thread::yield_now();
     }
 }
+
+#[test]
+fn a_follower_that_runs_notices_a_new_file_that_cannot_be_opened() {
+    let (directory, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = directory.path();
+    let store = open(path);
+    put(&store, 0..100, 100);
+    store.flush().unwrap();
+    let follower = RocksStore::follow(path, own.path(), TABLES, RocksOptions::default()).unwrap();
+    put(&store, 100..200, 100);
+    store.flush().unwrap();
+    let damaged = files(path, "sst").pop().unwrap();
+    flip(&damaged, |len| len - 3);
+    // A file that is there may be one that is still being written. One that is there the next time too is not.
+    drop(follower.catch_up());
+    put(&store, 200..300, 100);
+    store.flush().unwrap();
+    let error = follower.catch_up().unwrap_err();
+    let named = damaged.file_name().unwrap().to_str();
+    assert!(
+        matches!(&error, Error::Damaged { table: Some("scan"), file, .. } if file.as_deref() == named),
+        "{error}"
+    );
+    flip(&damaged, |len| len - 3);
+    follower.catch_up().unwrap();
+    assert_eq!(numbers(&follower).len(), 300);
+}
+
+#[test]
+fn files_that_are_no_part_of_the_database_do_not_disturb_a_follower() {
+    let (directory, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = directory.path();
+    let store = open(path);
+    put(&store, 0..100, 100);
+    let follower = RocksStore::follow(path, own.path(), TABLES, RocksOptions::default()).unwrap();
+    // As one looks that is being written.
+    fs::write(path.join("999999.sst"), "rows").unwrap();
+    for round in 1..4 {
+        put(&store, round * 100..round * 100 + 100, 100);
+        store.flush().unwrap();
+        follower.catch_up().unwrap();
+    }
+    assert_eq!(numbers(&follower).len(), 400);
+}
