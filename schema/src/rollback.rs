@@ -13,7 +13,7 @@
 
 mod damaged;
 
-use store::{Batch, Bounds, Counts, Durability, List, Message, Order, Snapshot, Store, Table, Txn};
+use store::{Batch, Bounds, Counts, Durability, Key as _, List, Message, Order, Snapshot, Store, Table, Txn};
 
 use crate::block::Blocks;
 use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
@@ -22,8 +22,8 @@ use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback};
 use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets, joined};
 use crate::nft::{NftLog, Questions, Refused, Waiting, question_height};
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use crate::undo::UndoRecords;
-use crate::{Error, block, nft, open, rich};
+use crate::undo::RecordKey;
+use crate::{Error, block, nft, open, rich, undo};
 
 /// Bytes of deletions in one commit.
 const BATCH_BYTES: usize = 8 << 20;
@@ -138,7 +138,7 @@ fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     rich::go_back(store, to)?;
     forget_sets(store, blocks.txs)?;
     delete::<Blocks>(store, |&height| height > to)?;
-    delete::<UndoRecords>(store, |&(_, height, _)| height > to)?;
+    undo::forget(store, |key| RecordKey::from_bytes(key).is_none_or(|(_, height, _)| height > to))?;
 
     commit(store, |txn| {
         put_lanes(txn, to)?;

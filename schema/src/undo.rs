@@ -91,16 +91,22 @@ impl Lane {
 }
 
 /// Finishes a transaction of `lane`, which brings it one height further or belongs to its last height, with the record that
-/// takes it back; and forgets what is too old. Rows that are [passing](meta::passing) are not taken back. A commit of several heights can only be taken back whole.
+/// takes it back; and forgets what is too old. Rows that are [passing](meta::passing) are not taken back. A commit of several
+/// heights can only be taken back whole.
 pub fn seal(txn: Txn<'_>, lane: Lane) -> Result<(Batch, Pending), Error> {
     let base = txn.base();
     let (from, height) = (lane.height(base)?, lane.height(&txn)?);
-    let newest = newest(base, lane)?.map(|((_, at, part), _)| (at, part)).filter(|(at, _)| *at == from);
-    let outdated = match newest {
-        Some(_) => keys(base, lane, from.saturating_sub(HEIGHTS), height.saturating_sub(HEIGHTS))?,
+    let (after, upto) = (from.saturating_sub(HEIGHTS), height.saturating_sub(HEIGHTS));
+    let (newest, outdated) = match sparing(newest(base, lane))? {
+        Some(Some(((_, at, part), _))) if at == from => {
+            (Some((at, part)), sparing(keys(base, lane, after, upto))?)
+        }
         // Something was committed without a record since: nothing that is older can be taken back.
-        None => keys(base, lane, 0, u64::MAX)?,
+        Some(_) => (None, sparing(keys(base, lane, 0, u64::MAX))?),
+        None => (None, None),
     };
+    // Of those that cannot be read, all that is known is how their keys begin. The others stay, and fit no state.
+    let outdated = outdated.unwrap_or_else(|| first_parts(lane, after, upto));
     let (mut batch, pending, before) = txn.finish_reversible(&meta::passing())?;
     for key in outdated {
         batch.delete(UndoRecords::SPEC, key);
@@ -120,7 +126,8 @@ pub(crate) fn reaches(snapshot: &dyn Snapshot, lane: Lane, to: u64) -> Result<bo
         return Ok(true);
     }
     let before = (lane.tag(), to, u32::MAX);
-    let row = store::table::rows_after::<UndoRecords>(snapshot, &lane.tag(), &before, Order::Asc, 1)?;
+    let row = store::table::rows_after::<UndoRecords>(snapshot, &lane.tag(), &before, Order::Asc, 1);
+    let row = sparing(row.map_err(Error::from))?.unwrap_or_default();
     Ok(row.first().is_some_and(|(_, Message(record))| record.from == to))
 }
 
@@ -129,7 +136,7 @@ pub(crate) fn reaches(snapshot: &dyn Snapshot, lane: Lane, to: u64) -> Result<bo
 pub(crate) fn take_back_last(store: &dyn Store, lane: Lane, to: u64) -> Result<bool, Error> {
     let snapshot = store.snapshot()?;
     let height = lane.height(&*snapshot)?;
-    let Some((key, record)) = newest(&*snapshot, lane)? else { return Ok(false) };
+    let Some((key, record)) = sparing(newest(&*snapshot, lane))?.flatten() else { return Ok(false) };
     if key.1 != height || record.from < to {
         return Ok(false);
     }
@@ -175,6 +182,33 @@ impl Record {
     }
 }
 
+/// Deletes the records that are `unwanted` by their keys, as far as the table can be read; the others fit no state. Nothing
+/// depends on them.
+pub(crate) fn forget(store: &dyn Store, unwanted: impl Fn(&[u8]) -> bool) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    let mut batch = Batch::default();
+    let read = store::for_each_row(&*snapshot, UndoRecords::SPEC, Bounds::all(), |key, _| {
+        if unwanted(key) {
+            batch.delete(UndoRecords::SPEC, key.to_vec());
+        }
+        Ok::<(), Error>(())
+    });
+    sparing(read)?;
+    Ok(store.commit(batch, Durability::Buffered)?)
+}
+
+/// What was read of the records; `None` if they are damaged. Everything can be done without them.
+fn sparing<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
+    const TABLE: &str = UndoRecords::SPEC.name;
+    match read {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Store(
+            store::Error::Damaged { table: Some(TABLE), .. } | store::Error::Corrupt { table: TABLE, .. },
+        )) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The newest record of `lane`.
 fn newest(snapshot: &dyn Snapshot, lane: Lane) -> Result<Option<(RecordKey, Record)>, Error> {
     let row = store::table::rows::<UndoRecords>(snapshot, &lane.tag(), Order::Desc, 1)?.pop();
@@ -194,4 +228,10 @@ fn keys(snapshot: &dyn Snapshot, lane: Lane, after: u64, upto: u64) -> Result<Ve
         })?;
     }
     Ok(keys)
+}
+
+/// The keys of the first parts of what [`keys`] gives, without a look at what there is: the last [`HEIGHTS`] of them.
+fn first_parts(lane: Lane, after: u64, upto: u64) -> Vec<Vec<u8>> {
+    let heights = after.max(upto.saturating_sub(HEIGHTS)) + 1..=upto;
+    heights.map(|height| (lane.tag(), height, 0_u32).to_bytes()).collect()
 }

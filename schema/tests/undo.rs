@@ -11,7 +11,10 @@ use schema::rewind::{By, Rewound, rewind};
 use schema::rollback::take_back;
 use schema::undo::{HEIGHTS, Lane, Record, RecordKey, UndoRecords, seal};
 use store::key::All;
-use store::{Batch, Counts, Durability, Key as _, MemStore, Message, Order, Store, Table as _, Txn};
+use store::{
+    Batch, Bounds, Counts, Durability, Key as _, MemStore, Message, Order, Snapshot, Store, Table as _,
+    TableSpec, Txn,
+};
 
 /// How a commit ends.
 #[derive(Clone, Copy, PartialEq)]
@@ -40,7 +43,7 @@ fn hash(height: u64) -> [u8; 32] {
 }
 
 /// Commits the blocks of `heights` together.
-fn blocks(store: &MemStore, heights: std::ops::RangeInclusive<u64>, end: End) {
+fn blocks(store: &dyn Store, heights: std::ops::RangeInclusive<u64>, end: End) {
     commit(store, end, |txn| {
         for height in heights {
             let json = format!(r#"{{"height":"{height}","hash":"{}"}}"#, hex::encode_upper(hash(height)));
@@ -51,7 +54,7 @@ fn blocks(store: &MemStore, heights: std::ops::RangeInclusive<u64>, end: End) {
     });
 }
 
-fn commit(store: &MemStore, end: End, write: impl FnOnce(&mut Txn<'_>)) {
+fn commit(store: &dyn Store, end: End, write: impl FnOnce(&mut Txn<'_>)) {
     let snapshot = store.snapshot().unwrap();
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
@@ -68,6 +71,14 @@ fn late(store: &MemStore, account: u8, found_at: u64, end: End) {
 
 fn refused(store: &MemStore) -> usize {
     store::table::rows::<Refused>(&*store.snapshot().unwrap(), &All, Order::Asc, 100).unwrap().len()
+}
+
+/// Heights and parts of the records, which need not decode.
+fn records_by_key(store: &MemStore) -> Vec<(u64, u32)> {
+    let snapshot = store.snapshot().unwrap();
+    let rows = snapshot.scan(UndoRecords::SPEC, Bounds::all(), Order::Asc, usize::MAX).unwrap();
+    let keys = rows.iter().map(|(key, _)| RecordKey::from_bytes(key).unwrap());
+    keys.map(|(_, height, part)| (height, part)).collect()
 }
 
 /// Heights and parts of the records.
@@ -144,6 +155,85 @@ fn a_late_commit_without_a_record_is_noticed_where_it_changed_what_a_record_is_a
     late(&store, 1, 1, End::Plain);
     assert_eq!(rewind(&store, 1).unwrap().by, By::FullRollback);
     assert_eq!((height(&store), refused(&store)), (1, 1));
+}
+
+/// A database of which no record can be read.
+struct Unreadable(MemStore);
+
+struct UnreadableSnapshot<'a>(Box<dyn Snapshot + 'a>);
+
+impl Store for Unreadable {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
+        Ok(Box::new(UnreadableSnapshot(self.0.snapshot()?)))
+    }
+
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), store::Error> {
+        self.0.commit(batch, durability)
+    }
+
+    fn sync(&self) -> Result<(), store::Error> {
+        self.0.sync()
+    }
+
+    fn disk_bytes(&self) -> Result<u64, store::Error> {
+        self.0.disk_bytes()
+    }
+}
+
+fn readable(table: &'static TableSpec) -> Result<(), store::Error> {
+    if table != UndoRecords::SPEC {
+        return Ok(());
+    }
+    let (path, message) = ("here".into(), "a bad block".to_owned());
+    Err(store::Error::Damaged { path, table: Some(table.name), file: None, message })
+}
+
+impl Snapshot for UnreadableSnapshot<'_> {
+    fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, store::Error> {
+        readable(table).and_then(|()| self.0.get(table, key))
+    }
+
+    fn scan(
+        &self,
+        table: &'static TableSpec,
+        bounds: Bounds<'_>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<store::Row>, store::Error> {
+        readable(table).and_then(|()| self.0.scan(table, bounds, order, limit))
+    }
+}
+
+#[test]
+fn records_that_cannot_be_read_stop_neither_blocks_nor_a_rewind() {
+    let last = HEIGHTS + 10;
+    for damaged in [false, true] {
+        let store = database();
+        (1..=last).for_each(|height| blocks(&store, height..=height, End::Sealed));
+        assert_eq!(records(&store).len(), usize::try_from(HEIGHTS).unwrap());
+        let store = if damaged {
+            let store = Unreadable(store);
+            // The oldest goes all the same: its key is known.
+            blocks(&store, last + 1..=last + 1, End::Sealed);
+            assert_eq!(records(&store.0).first(), Some(&(12, 0)));
+            assert_eq!(rewind(&store, last - 1).unwrap().by, By::FullRollback);
+            take_back(&store, last - 1).unwrap();
+            store.0
+        } else {
+            let mut batch = Batch::new();
+            batch.put(UndoRecords::SPEC, (1_u8, last, 0_u32).to_bytes(), vec![0xff]);
+            store.commit(batch, Durability::Buffered).unwrap();
+            blocks(&store, last + 1..=last + 1, End::Sealed);
+            assert_eq!(records_by_key(&store).first(), Some(&(12, 0)));
+            assert_eq!(rewind(&store, last - 2).unwrap().by, By::FullRollback);
+            // Above what stays there are none left, decoded or not.
+            assert_eq!(records_by_key(&store).last(), Some(&(last - 2, 0)));
+            store
+        };
+        assert_eq!(height(&store), last - 2);
+        blocks(&store, last - 1..=last - 1, End::Sealed);
+        assert_eq!(height(&store), last - 1);
+    }
 }
 
 #[test]

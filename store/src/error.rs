@@ -89,6 +89,23 @@ pub enum Error {
         message: String,
     },
 
+    /// A damaged file keeps rows from being read that are not in its part of the table, so that a salvage would lose them.
+    #[error(
+        "table `{table}` of database {}: file {} is damaged in such a way that file {hidden} cannot be read either, and \
+         a salvage would lose its rows, so nothing was changed; restore a backup, or index again from the start",
+        path.display(), file.as_deref().unwrap_or("of an unknown name")
+    )]
+    OutOfReach {
+        /// The database directory.
+        path: PathBuf,
+        /// Name of the table.
+        table: &'static str,
+        /// Name of the damaged file, where the engine tells it.
+        file: Option<String>,
+        /// Name of a file that may be sound.
+        hidden: String,
+    },
+
     /// The engine could not do its work: a full disk, a failing device, missing permissions.
     #[error("database {}: {doing} failed: {message}; check disk space, permissions and the device", path.display())]
     Engine {

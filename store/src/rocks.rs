@@ -70,13 +70,23 @@ impl RocksStore {
         options: RocksOptions,
     ) -> Result<Self, Error> {
         directory::check_owned(path, tables)?;
-        salvage::finish(path, tables, options)?;
-        let still = Still::known(path)?;
-        let families = options.families(tables, &still.tables());
-        let db = DB::open_cf_descriptors(&options.owner(), path, families)
-            .map_err(|error| fault(path, "opening", error))?;
+        let (handle, still) = loop {
+            salvage::finish(path, tables, options)?;
+            let still = Still::known(path)?;
+            let families = options.families(tables, &still.tables());
+            let db = DB::open_cf_descriptors(&options.owner(), path, families)
+                .map_err(|error| fault(path, "opening", error))?;
+            let handle = Handle { db };
+            // Somebody else may have had the database in between, and left another salvage to be finished.
+            if salvage::ready(path)?.is_empty() {
+                break (handle, still);
+            }
+        };
+        // Not before the database is ours: until then these may be somebody else's, and in use.
+        salvage::tidy(path)?;
+        directory::remove_unfinished_checkpoints(path)?;
         let space = Space::new(path.to_owned(), options.reserve_bytes);
-        Ok(Self { path: path.to_owned(), tables, role: Role::Owner { handle: Handle { db }, space, still } })
+        Ok(Self { path: path.to_owned(), tables, role: Role::Owner { handle, space, still } })
     }
 
     /// Opens the database in `primary` to read along while another process owns it. `own` is a directory
@@ -128,7 +138,8 @@ impl RocksStore {
     }
 
     /// Writes a copy of the database, as of now, to the new directory `to`. On the same file system it
-    /// shares the table files (hard links) and takes moments.
+    /// shares the table files (hard links) and takes moments. One that is cut short leaves `<to>.tmp`, which the next one
+    /// removes, and the next opening if it is in the database's directory.
     pub fn checkpoint(&self, to: &Path) -> Result<(), Error> {
         Checkpoint::new(self.owned()?)
             .and_then(|checkpoint| checkpoint.create_checkpoint(to))

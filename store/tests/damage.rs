@@ -2,11 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use store::{
     Access, Batch, Bounds, Damage, Durability, Error, Order, RocksOptions, RocksStore, Store, TableSpec,
@@ -128,6 +124,11 @@ fn a_flipped_byte_anywhere_is_named_and_salvaged_with_every_row_that_could_be_re
                 |error: &Error| matches!(error, Error::Damaged { file: Some(named), .. } if named == file);
             assert!(refused.as_ref().is_none_or(named), "{file} at {at}: {refused:?}");
             stretches[usize::from(refused.is_some())] += damage.len();
+            // A block has a hundred rows and more; only a file that does not open is lost whole.
+            let is_block = refused.is_none() && damage.iter().any(|lost| lost.after.is_some());
+            let lost = (0..ROWS).filter(|n| TABLES.iter().any(|table| is_lost(&damage, table, &row(*n).0)));
+            let lost = lost.count();
+            assert!(!is_block || lost < 300, "{file} at {at}: {lost} rows, {damage:?}");
 
             assert_eq!(RocksStore::salvage(&damaged, TABLES, RocksOptions::default()).unwrap(), damage);
             check_salvaged(&damaged, &damage, &format!("{file} at {at}"));
@@ -161,7 +162,6 @@ fn check_salvaged(path: &Path, damage: &[Damage], what: &str) {
         let mut expected: Rows = (0..ROWS).map(row).collect();
         expected.retain(|key, _| !is_lost(damage, table, key));
         assert!(rows(&store, table) == expected, "{what}: rows of {}", table.name);
-        assert!(damage.iter().all(|lost| !lost.to_string().is_empty()));
     }
     let mut batch = Batch::new();
     for table in TABLES {
@@ -175,18 +175,19 @@ fn check_salvaged(path: &Path, damage: &[Damage], what: &str) {
 }
 
 #[test]
-fn a_salvage_that_was_cut_short_is_finished_at_the_next_opening() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("store");
-    whole(&path);
-    // What the salvage of a table leaves when it ends just before it puts the table in place.
-    let ready: PathBuf = path.join("salvage").join("scan.ready");
-    fs::create_dir_all(&ready).unwrap();
-    fs::create_dir_all(path.join("salvage").join("point.part")).unwrap();
-    let store = open(&path).unwrap();
-    assert_eq!(rows(&store, SCAN), Rows::new());
-    assert_eq!(rows(&store, POINT).len(), usize::try_from(ROWS).unwrap());
-    assert!(!path.join("salvage").exists());
+fn damage_says_which_rows_of_which_file_cannot_be_read() {
+    let whole = Damage {
+        table: "scan",
+        file: Some("000012.sst".to_owned()),
+        after: Some(vec![0x0a, 1]),
+        before: Some(vec![0xff]),
+        reason: "a bad block".to_owned(),
+    };
+    let said = "unreadable rows: table scan, file 000012.sst, keys between 0a01 and ff: a bad block";
+    assert_eq!(whole.to_string(), said);
+    let unknown = Damage { file: None, after: None, before: None, ..whole };
+    let said = "unreadable rows: table scan, file of an unknown name, keys between the first and the last: a bad block";
+    assert_eq!(unknown.to_string(), said);
 }
 
 /// Commits a row to each table and makes files of them, which are compacted from time to time.

@@ -13,7 +13,8 @@ use std::{
 };
 
 use store::{
-    Access, Batch, Bounds, Durability, Error, MemStore, Order, RocksOptions, RocksStore, Store, TableSpec,
+    Access, Backups, Batch, Bounds, Durability, Error, MemStore, Order, RocksOptions, RocksStore, Store,
+    TableSpec,
 };
 
 const POINT: &TableSpec = &TableSpec { name: "point", tag: 0x10, access: Access::Point };
@@ -193,6 +194,39 @@ fn unshared(script: &str, arguments: &[PathBuf], notes: &Path) -> Option<Output>
         .env(NOTES, notes)
         .output();
     output.ok()
+}
+
+/// Not a test of its own: runs in a mount namespace with a small file system.
+#[test]
+#[ignore = "started by the test that makes the file system"]
+fn child_that_restores_to_a_disk_that_is_too_small() {
+    let (Ok(disk), Ok(notes)) = (env::var(DISK), env::var(NOTES)) else { return };
+    let (to, from) = (Path::new(&disk).join("database"), Path::new(&notes).join("backups"));
+    let error = Backups::new(&from).restore(None, &to).unwrap_err();
+    assert!(matches!(&error, Error::Engine { path, .. } if *path == to), "{error}");
+    assert!(error.to_string().contains("the disk is full: the backup takes "), "{error}");
+    fs::write(Path::new(&notes).join("done"), "").unwrap();
+}
+
+#[test]
+fn a_backup_that_does_not_fit_names_the_disk_that_it_does_not_fit_on() {
+    let (disk, notes) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (database, checkpoint) = (notes.path().join("database"), notes.path().join("checkpoint"));
+    let store = open(&database, 0).unwrap();
+    (0..12).for_each(|n| store.commit(batch(n), Durability::Buffered).unwrap());
+    store.checkpoint(&checkpoint).unwrap();
+    Backups::new(&notes.path().join("backups")).add(&checkpoint, TABLES).unwrap();
+    let mount = "mount -t tmpfs -o size=2097152 cairn-test \"$1\"";
+    let child = "child_that_restores_to_a_disk_that_is_too_small";
+    let script = format!("{mount}\n{DISK}=\"$1\" \"$2\" --ignored --exact {child} --nocapture");
+    let arguments = [disk.path().to_owned(), env::current_exe().unwrap()];
+    if !unshared(mount, &arguments, notes.path()).is_some_and(|output| output.status.success()) {
+        eprintln!("NOT TESTED: this machine lets no user mount a file system (unshare --user --mount)");
+        return;
+    }
+    let output = unshared(&script, &arguments, notes.path()).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && notes.path().join("done").exists(), "{said}");
 }
 
 #[test]

@@ -58,7 +58,10 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     let (store, _directory): (Arc<dyn Store>, Option<TempDir>) = if how.repair {
         let found = salvage(data)?;
         output::print(&lines(&found))?;
-        (Arc::new(own(data)?), None)
+        let store = own(data)?;
+        // What was read whole just now is compacted again; what became damaged since is a matter of the next repair.
+        output::print(&lines(&store.recheck()?))?;
+        (Arc::new(store), None)
     } else {
         let found = RocksStore::damage(data, schema::TABLES, RocksOptions::default())?;
         if !found.is_empty() {

@@ -18,8 +18,7 @@ use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets};
 use crate::nft::rebuild;
 use crate::nft::{NftLog, Questions, Refused, Waiting, question_height};
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use crate::undo::UndoRecords;
-use crate::{Error, open, rich};
+use crate::{Error, open, rich, undo};
 
 /// Takes back every block above `to`, which may be the height before the first.
 pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
@@ -53,7 +52,7 @@ pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     take_rich_list_back(store, to)?;
     keep::<Blocks>(store, |&height, _| height <= to)?;
     // They may be damaged too, and nothing depends on them.
-    keep::<UndoRecords>(store, |_, _| false)?;
+    undo::forget(store, |_| true)?;
 
     commit(store, |txn| {
         if to < start_height {

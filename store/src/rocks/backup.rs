@@ -20,6 +20,8 @@ use crate::{engine::TableSpec, error::Error};
 /// Files that are copied at a time.
 const AT_ONCE: i32 = 4;
 
+const MIB: u64 = 1 << 20;
+
 /// Held while backups are made or removed.
 const LOCK: &str = "lock";
 
@@ -93,10 +95,16 @@ impl Backups {
             Ok(true) => {}
             Ok(false) => return Err(occupied(to)),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(self.failed("reading the directory to restore to", &error)),
+            Err(error) => {
+                return Err(Error::Engine {
+                    path: to.to_owned(),
+                    doing: "reading the directory to restore to",
+                    message: error.to_string(),
+                });
+            }
         }
         let restored = self.engine()?.restore_from_backup(to, to, &RestoreOptions::default(), chosen.number);
-        restored.map_err(|error| fault(&self.path, "restoring", error))?;
+        restored.map_err(|error| self.unrestored(to, chosen, error))?;
         Ok(chosen)
     }
 
@@ -114,6 +122,24 @@ impl Backups {
             Ok(()) => Ok(file),
             Err(fs::TryLockError::WouldBlock) => Err(Error::InUse { path: self.path.clone() }),
             Err(fs::TryLockError::Error(error)) => Err(self.failed("locking", &error)),
+        }
+    }
+
+    /// Whose fault it is: damage is the backup's, anything else the place's where it was to be written.
+    fn unrestored(&self, to: &Path, backup: Backup, error: rocksdb::Error) -> Error {
+        match fault(to, "restoring", error) {
+            Error::Damaged { table, file, message, path: _ } => {
+                Error::Damaged { path: self.path.clone(), table, file, message }
+            }
+            Error::NoSpace { path, free, .. } => {
+                let (needs, free) = (backup.bytes.div_ceil(MIB), free / MIB);
+                let message = format!(
+                    "the disk is full: the backup takes {needs} MiB, {free} MiB are free; empty the directory, make room \
+                     and restore again"
+                );
+                Error::Engine { path, doing: "restoring", message }
+            }
+            other => other,
         }
     }
 

@@ -3,11 +3,11 @@
 //! What must hold: a row outside the stretches that are reported was read and its checksum was right; memory does not grow
 //! with the table. A damaged filter is not found, because RocksDB reads the rows themselves where it cannot ask one.
 
-use std::{fmt, path::Path};
+use std::{fmt, iter, path::Path};
 
 use rocksdb::{DB, DBRawIterator, LiveFile, ReadOptions};
 
-use super::{Handle, RocksOptions, RocksStore, directory, family, fault::fault};
+use super::{Handle, RocksOptions, RocksStore, Role, directory, family, fault::fault};
 use crate::{engine::TableSpec, error::Error};
 
 /// Rows of a table that cannot be read.
@@ -61,6 +61,23 @@ impl RocksStore {
             }
         }
     }
+
+    /// Reads every row of the tables that are not compacted because they were found damaged, reports those that cannot be
+    /// read, and has the tables compacted again of which all can be: the device may have failed for a while only.
+    pub fn recheck(&self) -> Result<Vec<Damage>, Error> {
+        let Role::Owner { handle, still, .. } = &self.role else {
+            return Err(Error::ReadOnly { path: self.path.clone() });
+        };
+        let (damaged, mut found) = (still.tables(), Vec::new());
+        for table in self.tables.iter().filter(|table| damaged.contains(table.name)) {
+            let damage = Scan::of(&handle.db, &self.path, table).rows(|_, _| Ok(()))?;
+            if damage.is_empty() {
+                still.release(&handle.db, table)?;
+            }
+            found.extend(damage);
+        }
+        Ok(found)
+    }
 }
 
 /// Nothing is deleted as fast as a database is opened so many times in a row.
@@ -75,8 +92,8 @@ fn look(
     let handle = open(path, tables, options)?;
     let mut found = Vec::new();
     for table in tables {
-        let scan = Scan { db: &handle.db, store: path, table };
-        found.extend(scan.rows(ReadOptions::default(), |_, _| Ok(()))?);
+        let scan = Scan::of(&handle.db, path, table);
+        found.extend(scan.rows(|_, _| Ok(()))?);
     }
     Ok(found)
 }
@@ -94,20 +111,29 @@ pub(super) fn open(
 
 /// A table that is read around its damage.
 pub(super) struct Scan<'a> {
-    pub(super) db: &'a DB,
-    pub(super) store: &'a Path,
-    pub(super) table: &'static TableSpec,
+    db: &'a DB,
+    store: &'a Path,
+    table: &'static TableSpec,
+    sparing: bool,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    /// One that reports all that it cannot reach.
+    pub(super) fn of(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
+        Self { db, store, table, sparing: false }
+    }
+
+    /// One that fails where it cannot reach rows of files that are sound: for who deletes what is reported.
+    pub(super) fn sparing(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
+        Self { db, store, table, sparing: true }
+    }
+
     /// Gives every readable row to `visit`, in order, and returns the stretches that are not.
     pub(super) fn rows(
         &self,
-        mut options: ReadOptions,
         mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
     ) -> Result<Vec<Damage>, Error> {
-        options.fill_cache(false);
-        let mut iterator = self.db.raw_iterator_cf_opt(family(self.db, self.table)?, options);
+        let mut iterator = self.iterator()?;
         iterator.seek_to_first();
         let (mut found, mut last) = (Vec::new(), None);
         loop {
@@ -124,59 +150,116 @@ impl Scan<'_> {
                 other => return Err(other),
             };
             let given_up = found.len() + 1 == MAX_STRETCHES;
-            let before = if given_up {
-                None
-            } else {
-                self.next_readable(&mut iterator, last.as_deref().unwrap_or(&[]), file.as_deref())?
-            };
-            let is_last = before.is_none();
+            let next = if given_up { None } else { self.next_readable(last.as_deref(), file.as_deref())? };
+            let before = next.as_ref().and_then(|next| next.key().map(<[u8]>::to_vec));
             found.push(Damage { table: self.table.name, file, after: last.clone(), before, reason });
-            if is_last {
-                return Ok(found);
+            match next {
+                Some(next) if next.valid() => iterator = next,
+                Some(_) | None => return Ok(found),
             }
         }
     }
 
-    /// Moves to the first readable row behind `last`, which is followed by damage, and returns its key.
+    /// An iterator at the first row that can be read behind `last`, which is followed by damage.
     fn next_readable(
         &self,
-        iterator: &mut DBRawIterator<'_>,
-        last: &[u8],
+        last: Option<&[u8]>,
         damaged: Option<&str>,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        let files = self.db.live_files().map_err(|error| fault(self.store, "listing files", error))?;
-        let files = files.iter().filter(|file| file.column_family_name == self.table.name);
-        let Some(mut good) = ends(files, last, damaged).into_iter().find(|end| readable(iterator, end))
-        else {
-            return Ok(None);
+    ) -> Result<Option<DBRawIterator<'_>>, Error> {
+        let mut files = self.db.live_files().map_err(|error| fault(self.store, "listing files", error))?;
+        files.retain(|file| file.column_family_name == self.table.name);
+        let mut bad = last.unwrap_or_default().to_vec();
+        let mut good = None;
+        for end in ends(&files, &bad, damaged) {
+            if self.is_readable(&end)? {
+                good = Some(end);
+                break;
+            }
+        }
+        let Some(mut good) = good else {
+            return self.out_of_reach(&files, last, damaged).map(|()| None);
         };
-        let mut bad = last.to_vec();
+        // Halving all of what is between would jump over rows between two damaged blocks. So the first readable key is looked
+        // for at distances from `last` that double, and halved is only the last doubling.
+        let steps: Vec<_> = iter::successors(between(&bad, &good), |far| between(&bad, far)).collect();
+        for step in steps.into_iter().rev() {
+            if self.is_readable(&step)? {
+                good = step;
+                break;
+            }
+            bad = step;
+        }
         while let Some(middle) = between(&bad, &good) {
-            if readable(iterator, &middle) {
+            if self.is_readable(&middle)? {
                 good = middle;
             } else {
                 bad = middle;
             }
         }
-        // It was readable before; if it no longer is, the device is failing under our hands.
-        let found = if readable(iterator, &good) { iterator.key().map(<[u8]>::to_vec) } else { None };
-        Ok(found)
+        let mut iterator = self.iterator()?;
+        iterator.seek(&good);
+        // It could be read a moment ago: what fails now is no damage that stays where it is.
+        iterator.status().map_err(|error| fault(self.store, "reading again", error))?;
+        Ok(Some(iterator))
+    }
+
+    /// Whether the first row from `key` on can be read, or that there is none.
+    ///
+    /// Asks an iterator of its own. RocksDB's do not recover from a block that they could not read: one that goes back to the
+    /// block that it read before that takes the damaged one for it (`BlockBasedTableIterator::InitDataBlock`, which compares
+    /// with `prev_block_offset_`).
+    fn is_readable(&self, key: &[u8]) -> Result<bool, Error> {
+        let mut iterator = self.iterator()?;
+        iterator.seek(key);
+        Ok(iterator.status().is_ok())
+    }
+
+    fn iterator(&self) -> Result<DBRawIterator<'_>, Error> {
+        let mut options = ReadOptions::default();
+        options.fill_cache(false);
+        Ok(self.db.raw_iterator_cf_opt(family(self.db, self.table)?, options))
+    }
+
+    /// No key behind `last` can be read: a file of the first level cannot be opened, of which every one is asked for every
+    /// key. Fails if that hides rows that are not in its part of the table, and they are to be spared.
+    fn out_of_reach(
+        &self,
+        files: &[LiveFile],
+        last: Option<&[u8]>,
+        damaged: Option<&str>,
+    ) -> Result<(), Error> {
+        let is_damaged = |file: &LiveFile| damaged.map_or(files.len() == 1, |damaged| damaged == name(file));
+        let part = files.iter().find(|file| is_damaged(file)).map(|file| (&file.start_key, &file.end_key));
+        let hidden = files.iter().filter(|file| !is_damaged(file)).find(|file| {
+            let behind = file.end_key.as_deref() > last;
+            let inside = part.is_some_and(|(start, end)| *start <= file.start_key && file.end_key <= *end);
+            behind && !inside
+        });
+        match hidden {
+            Some(hidden) if self.sparing => Err(Error::OutOfReach {
+                path: self.store.to_owned(),
+                table: self.table.name,
+                file: damaged.map(str::to_owned),
+                hidden: name(hidden).to_owned(),
+            }),
+            Some(_) | None => Ok(()),
+        }
     }
 }
 
-/// Whether the first row from `key` on can be read, or that there is none.
-fn readable(iterator: &mut DBRawIterator<'_>, key: &[u8]) -> bool {
-    iterator.seek(key);
-    iterator.status().is_ok()
+/// The name of a table file, without the path that RocksDB puts before it.
+pub(super) fn name(file: &LiveFile) -> &str {
+    file.name.trim_start_matches('/')
 }
 
 /// The first keys beyond each file that ends behind `last`, that of the damaged file first and then in order.
-fn ends<'a>(files: impl Iterator<Item = &'a LiveFile>, last: &[u8], damaged: Option<&str>) -> Vec<Vec<u8>> {
+fn ends(files: &[LiveFile], last: &[u8], damaged: Option<&str>) -> Vec<Vec<u8>> {
     let mut ends: Vec<(bool, Vec<u8>)> = files
+        .iter()
         .filter_map(|file| {
             let mut end = file.end_key.clone().filter(|end| end.as_slice() >= last)?;
             end.push(0); // The smallest key beyond it.
-            let other = damaged != Some(file.name.trim_start_matches('/'));
+            let other = damaged != Some(name(file));
             Some((other, end))
         })
         .collect();

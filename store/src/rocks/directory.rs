@@ -62,14 +62,15 @@ pub(super) fn check_followed(path: &Path, tables: &[&TableSpec]) -> Result<(), E
     Err(Error::MissingTables { path: path.to_owned(), tables: missing })
 }
 
-/// Bytes of all files in the database directory, which has no directories inside.
+/// Bytes of all files in the database directory. What is in directories inside is not the database: checkpoints, which share
+/// its files, and tables being salvaged.
 pub(super) fn bytes(path: &Path) -> Result<u64, Error> {
     let entries = fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
     let mut bytes = 0;
     for entry in entries {
-        let size = entry.and_then(|entry| entry.metadata()).map(|metadata| metadata.len());
-        match size {
-            Ok(size) => bytes += size,
+        match entry.and_then(|entry| entry.metadata()) {
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(metadata) => bytes += metadata.len(),
             // Compactions delete files while we look.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(unreadable(path, &error)),
@@ -77,6 +78,21 @@ pub(super) fn bytes(path: &Path) -> Result<u64, Error> {
     }
     Ok(bytes)
 }
+
+/// Removes what checkpoints left that were cut short while they were made inside of the database directory: links to table
+/// files, which keep those on the disk. To be called by the owner.
+pub(super) fn remove_unfinished_checkpoints(path: &Path) -> Result<(), Error> {
+    for name in names(path)?.unwrap_or_default().iter().filter(|name| name.ends_with(UNFINISHED)) {
+        let unfinished = path.join(name);
+        if unfinished.is_dir() {
+            fs::remove_dir_all(&unfinished).map_err(|error| unreadable(path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// How RocksDB names the directory of a checkpoint while it makes it (`CheckpointImpl::CreateCheckpoint`).
+const UNFINISHED: &str = ".tmp";
 
 /// The logs and table files of a database at one moment.
 pub(super) struct Listing {

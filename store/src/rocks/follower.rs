@@ -53,7 +53,8 @@ pub(super) struct Instance {
     log: u64,
     /// Whether it shows the state of one moment; not if a catch-up failed half-way.
     settled: AtomicBool,
-    /// The table files that it shows.
+    /// The table files that it shows, and those that were there besides: files of the database that it should show, files
+    /// that were still being written, and files that were not needed any more.
     files: BTreeSet<String>,
 }
 
@@ -152,13 +153,21 @@ fn open(
             Ok(db) if undisturbed => {
                 let (handle, gate, settled) = (Handle { db }, Arc::default(), AtomicBool::new(true));
                 let shown = skipped::shown(&handle.db, primary)?;
-                // At full speed there are always files that are still being written: what an instance before did not show
-                // either is suspect only at the start.
                 let there = Listing::of(primary)?.table_files();
-                let known = before.cloned().unwrap_or_else(|| files.table_files());
-                let suspects = known.into_iter().filter(|name| there.contains(name) && !shown.contains(name));
-                skipped::check(primary, tables, options, &suspects.collect())?;
-                return Ok(Instance { handle, gate, log: files.newest_log, settled, files: shown });
+                // At full speed there are always files that are still being written. Those that came since the instance
+                // before are suspect when the next one does not show them either; at the start all are.
+                let listed = files.table_files();
+                let known = before.unwrap_or(&listed);
+                let suspects = known.iter().filter(|&name| there.contains(name) && !shown.contains(name));
+                match skipped::check(primary, tables, options, &suspects.cloned().collect()) {
+                    // An owner may have deleted a file between the moment that it was listed and that it was opened.
+                    Err(Error::Engine { .. }) if attempts < MAX_ATTEMPTS => {}
+                    checked => {
+                        checked?;
+                        let (log, files) = (files.newest_log, there.union(&shown).cloned().collect());
+                        return Ok(Instance { handle, gate, log, settled, files });
+                    }
+                }
             }
             Err(error) if undisturbed || attempts == MAX_ATTEMPTS => {
                 return Err(fault(primary, "following", error));

@@ -80,7 +80,13 @@ impl RocksOptions {
     pub(super) fn salvager(self) -> Options {
         let mut options = self.owner();
         options.create_if_missing(false);
-        options.create_missing_column_families(true);
+        options
+    }
+
+    /// The same for a database that does not open that way, because index blocks of it are damaged. Damaged records of its
+    /// log are passed over, and what comes behind them is read nevertheless.
+    pub(super) fn lax_salvager(self) -> Options {
+        let mut options = self.salvager();
         options.set_paranoid_checks(false);
         options
     }

@@ -2,22 +2,26 @@
 //!
 //! What must hold: whenever the process ends, the next owner finds either the table as it was or the rewritten one; a row
 //! that could be read is in the rewritten one, as it was; of an unreadable stretch nothing is, also no older row that it
-//! hides.
+//! hides. `salvage/` is written only by who holds the database's lock.
 //!
 //! ```text
 //! salvage/txs.part/    readable rows, being written: thrown away at the next open
 //! salvage/txs.ready/   all of them, on the device: from here on the next open puts them in place of the table
+//! salvage/txs.done/    in place, being deleted: thrown away at the next open
 //! ```
 //!
-//! While it works, the database is open without RocksDB's "paranoid checks": with them a database whose index blocks are
-//! damaged does not open. Nobody commits meanwhile.
+//! `ready` holds a list of its files. Where they are others than that, something else than we was at it: it is neither put
+//! in place nor deleted, because it may hold the only copy of a table that is dropped already.
+//!
+//! Nobody commits meanwhile.
 
 use std::{
-    fs,
+    collections::BTreeSet,
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use rocksdb::{DB, IngestExternalFileOptions, Options, ReadOptions, SstFileWriter};
+use rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
 
 use super::{
     Handle, RocksOptions, RocksStore,
@@ -33,6 +37,28 @@ const FILE_BYTES: u64 = 64 << 20;
 
 const DIRECTORY: &str = "salvage";
 
+/// The list of files in a finished copy: their names, one a line.
+const LIST: &str = "FILES";
+
+/// How far the copy of a table has come.
+#[derive(Clone, Copy)]
+enum State {
+    Part,
+    Ready,
+    Done,
+}
+
+impl State {
+    /// How the names of its directories end.
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Part => ".part",
+            Self::Ready => ".ready",
+            Self::Done => ".done",
+        }
+    }
+}
+
 impl RocksStore {
     /// Rewrites every table of the database in `path` that has unreadable rows without those rows, and reports them. They
     /// are absent afterwards: whoever knows what belongs there has to write it again.
@@ -44,8 +70,9 @@ impl RocksStore {
         options: RocksOptions,
     ) -> Result<Vec<Damage>, Error> {
         directory::check_owned(path, tables)?;
-        finish(path, tables, options)?;
         let mut handle = open(path, tables, options)?;
+        put_in_place(&mut handle, path, tables)?;
+        tidy(path)?;
         let mut found = Vec::new();
         for table in tables {
             let damage = rewrite(&handle.db, path, table)?;
@@ -66,43 +93,76 @@ pub(super) fn finish(
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
 ) -> Result<(), Error> {
-    if !path.join(DIRECTORY).exists() {
+    if ready(path)?.is_empty() {
         return Ok(());
     }
-    let ready: Vec<_> = tables.iter().filter(|table| place(path, table, "ready").exists()).collect();
-    if !ready.is_empty() {
-        let mut handle = open(path, tables, options)?;
-        for table in ready {
-            replace(&mut handle.db, path, table)?;
-        }
-    }
-    tidy(path)
+    let mut handle = open(path, tables, options)?;
+    put_in_place(&mut handle, path, tables)
 }
 
+/// Puts the finished copies in place that there are now that we hold the lock.
+fn put_in_place(
+    handle: &mut Handle,
+    path: &Path,
+    tables: &'static [&'static TableSpec],
+) -> Result<(), Error> {
+    let mut ready = ready(path)?;
+    for table in tables.iter().filter(|table| ready.remove(table.name)).collect::<Vec<_>>() {
+        replace(&mut handle.db, path, table)?;
+    }
+    if ready.is_empty() {
+        return Ok(());
+    }
+    Err(Error::UnknownTables { path: path.to_owned(), tables: ready.into_iter().collect() })
+}
+
+/// The names of the tables that a finished copy is there of.
+pub(super) fn ready(path: &Path) -> Result<BTreeSet<String>, Error> {
+    let names = match names(&path.join(DIRECTORY)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        names => names.map_err(|error| failed(path, &error))?,
+    };
+    Ok(names.iter().filter_map(|name| name.strip_suffix(State::Ready.ending())).map(str::to_owned).collect())
+}
+
+/// Opens with all checks. Where damage keeps it from opening that way, without those that keep it; then parts of the log
+/// that are damaged are passed over instead of ending what is read of it (`DBImpl::InitializeLogReader`).
 fn open(path: &Path, tables: &'static [&'static TableSpec], options: RocksOptions) -> Result<Handle, Error> {
-    DB::open_cf_descriptors(&options.salvager(), path, options.still_families(tables))
-        .map(|db| Handle { db })
-        .map_err(|error| fault(path, "opening", error))
+    let open = |how| DB::open_cf_descriptors(&how, path, options.still_families(tables));
+    let opened = match open(options.salvager()) {
+        Err(error) if matches!(fault(path, "opening", error.clone()), Error::Damaged { .. }) => {
+            let opened = open(options.lax_salvager());
+            if opened.is_ok() {
+                tracing::warn!(
+                    database = %path.display(), %error,
+                    "damage kept the database from opening with all checks, so it was opened without: if its log is damaged \
+                     too, single ones of the last commits are missing; take the last heights back and index them again"
+                );
+            }
+            opened
+        }
+        opened => opened,
+    };
+    opened.map(|db| Handle { db }).map_err(|error| fault(path, "opening", error))
 }
 
 /// Writes the readable rows of `table` to files; leaves none if every row is readable.
 fn rewrite(db: &DB, path: &Path, table: &'static TableSpec) -> Result<Vec<Damage>, Error> {
-    let scan = Scan { db, store: path, table };
-    let found = scan.rows(ReadOptions::default(), |_, _| Ok(()))?;
+    let scan = Scan::sparing(db, path, table);
+    let found = scan.rows(|_, _| Ok(()))?;
     if found.is_empty() {
         return Ok(found);
     }
-    let part = place(path, table, "part");
+    let part = place(path, table, State::Part);
     remove(path, &part)?;
     fs::create_dir_all(&part).map_err(|error| failed(path, &error))?;
     let options = RocksOptions::table(table);
     let mut copy = Copy { path, part: &part, options: &options, writer: None, files: 0 };
-    let found = scan.rows(ReadOptions::default(), |key, value| copy.put(key, value))?;
+    let found = scan.rows(|key, value| copy.put(key, value))?;
     copy.finish()?;
-    let ready = place(path, table, "ready");
+    list(&part).map_err(|error| failed(path, &error))?;
     sync(path, &part)?;
-    fs::rename(&part, &ready).map_err(|error| failed(path, &error))?;
-    sync(path, &path.join(DIRECTORY))?;
+    pass(path, table, State::Part, State::Ready)?;
     sync(path, path)?;
     Ok(found)
 }
@@ -143,9 +203,16 @@ impl Copy<'_> {
 
 /// Replaces `table` by what was written of it. May be interrupted and called again.
 fn replace(db: &mut DB, path: &Path, table: &'static TableSpec) -> Result<(), Error> {
+    install(db, path, table)?;
+    remove(path, &place(path, table, State::Done))
+}
+
+/// The same up to where the copy is not needed any more.
+fn install(db: &mut DB, path: &Path, table: &'static TableSpec) -> Result<(), Error> {
     let fail = |error| fault(path, "replacing a table", error);
-    let ready = place(path, table, "ready");
-    let files = files(&ready).map_err(|error| failed(path, &error))?;
+    let files = whole(path, table)?;
+    // From here on the damaged files are on their way out: whoever opens next comes by here first.
+    Still::forget_table(path, table)?;
     if db.cf_handle(table.name).is_some() {
         db.drop_cf(table.name).map_err(fail)?;
     }
@@ -156,28 +223,58 @@ fn replace(db: &mut DB, path: &Path, table: &'static TableSpec) -> Result<(), Er
         db.ingest_external_file_cf_opts(family, &IngestExternalFileOptions::default(), files)
             .map_err(fail)?;
     }
-    remove(path, &ready)
+    // It is deleted file by file: under its old name, what is left of it would be taken for all of it.
+    pass(path, table, State::Ready, State::Done)
 }
 
-fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut files =
-        fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    files.sort();
-    Ok(files)
+/// Writes down which files are in `part`, after all of them.
+fn list(part: &Path) -> io::Result<()> {
+    let names = names(part)?.into_iter().fold(String::new(), |names, name| names + &name + "\n");
+    let list = part.join(LIST);
+    fs::write(&list, names)?;
+    fs::File::open(list)?.sync_all()
 }
 
-fn place(path: &Path, table: &TableSpec, state: &str) -> PathBuf {
-    path.join(DIRECTORY).join(format!("{}.{state}", table.name))
+/// The files of the finished copy of `table`, in order, if they are all there and nothing else is.
+fn whole(path: &Path, table: &'static TableSpec) -> Result<Vec<PathBuf>, Error> {
+    let ready = place(path, table, State::Ready);
+    let listed = fs::read_to_string(ready.join(LIST));
+    let mut there = names(&ready).map_err(|error| failed(path, &error))?;
+    there.remove(LIST);
+    if listed.is_ok_and(|listed| listed.lines().eq(&there)) {
+        return Ok(there.iter().map(|name| ready.join(name)).collect());
+    }
+    let message = format!(
+        "the readable rows of table `{}` in {} are not all there, and the table itself may be gone; restore a backup, or \
+         remove that directory, repair and index again",
+        table.name,
+        ready.display()
+    );
+    Err(Error::Engine { path: path.to_owned(), doing: "replacing a table", message })
 }
 
-/// Removes what is not needed any more.
-fn tidy(path: &Path) -> Result<(), Error> {
+fn names(directory: &Path) -> io::Result<BTreeSet<String>> {
+    fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+fn place(path: &Path, table: &TableSpec, state: State) -> PathBuf {
+    path.join(DIRECTORY).join(format!("{}{}", table.name, state.ending()))
+}
+
+/// The copy of `table` passes from one state to the next, for good.
+fn pass(path: &Path, table: &TableSpec, from: State, to: State) -> Result<(), Error> {
+    fs::rename(place(path, table, from), place(path, table, to)).map_err(|error| failed(path, &error))?;
+    sync(path, &path.join(DIRECTORY))
+}
+
+/// Removes what is not needed any more; to be called by who holds the lock.
+pub(super) fn tidy(path: &Path) -> Result<(), Error> {
     remove(path, &path.join(DIRECTORY))
 }
 
 fn remove(path: &Path, directory: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(path, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path, &error)),
         Ok(()) | Err(_) => Ok(()),
     }
 }
@@ -186,6 +283,9 @@ fn sync(path: &Path, directory: &Path) -> Result<(), Error> {
     fs::File::open(directory).and_then(|file| file.sync_all()).map_err(|error| failed(path, &error))
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> Error {
+fn failed(path: &Path, error: &io::Error) -> Error {
     Error::Engine { path: path.to_owned(), doing: "rewriting a table", message: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,9 @@ use std::{collections::BTreeSet, path::Path};
 use rocksdb::{DB, LiveFile, ReadOptions};
 
 use super::{
-    RocksOptions, damage, family,
+    RocksOptions,
+    damage::{self, name},
+    family,
     fault::{fault, of_table},
 };
 use crate::{engine::TableSpec, error::Error};
@@ -19,8 +21,8 @@ pub(super) fn shown(db: &DB, path: &Path) -> Result<BTreeSet<String>, Error> {
     Ok(files(db, path)?.iter().map(|file| name(file).to_owned()).collect())
 }
 
-/// Fails if one of `suspects`, which are there and not shown, belongs to the database and cannot be read. Opens the
-/// database once more, unless there are none.
+/// Fails if one of `suspects`, which are there and not shown, belongs to the database and cannot be read. Files that are
+/// being written or deleted do not belong to it. Opens the database once more, unless there are no suspects.
 pub(super) fn check(
     path: &Path,
     tables: &'static [&'static TableSpec],
@@ -35,15 +37,15 @@ pub(super) fn check(
         let Some(table) = tables.iter().find(|table| table.name == file.column_family_name) else { continue };
         let mut iterator = handle.db.raw_iterator_cf_opt(family(&handle.db, table)?, ReadOptions::default());
         iterator.seek(file.start_key.as_deref().unwrap_or_default());
-        iterator.status().map_err(|error| of_table(table, fault(path, "following", error)))?;
+        let read = iterator.status().map_err(|error| of_table(table, fault(path, "following", error)));
+        // The owner may have replaced it since it was listed.
+        if read.is_err() && path.join(name(file)).exists() {
+            read?;
+        }
     }
     Ok(())
 }
 
 fn files(db: &DB, path: &Path) -> Result<Vec<LiveFile>, Error> {
     db.live_files().map_err(|error| fault(path, "listing files", error))
-}
-
-fn name(file: &LiveFile) -> &str {
-    file.name.trim_start_matches('/')
 }

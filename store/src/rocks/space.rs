@@ -34,30 +34,35 @@ impl Space {
         Self { path, reserve, last: Mutex::new(None) }
     }
 
-    /// Fails if there is no room for `bytes` more.
+    /// Fails if there is no room for `bytes` more beside the reserve. So few since the last look are not asked about.
     pub(super) fn spend(&self, bytes: usize) -> Result<(), Error> {
         {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((at, written)) = &mut *last
                 && at.elapsed() < EVERY
-                && *written < EACH
+                && written.saturating_add(bytes) <= EACH
             {
-                *written = written.saturating_add(bytes);
+                *written += bytes;
                 return Ok(());
             }
         }
-        self.look()
+        self.look_for(bytes)
     }
 
     /// Fails if less than the reserve is free now.
     pub(super) fn look(&self) -> Result<(), Error> {
+        self.look_for(0)
+    }
+
+    /// Fails if `bytes` that are about to be written would leave less than the reserve.
+    fn look_for(&self, bytes: usize) -> Result<(), Error> {
         let free = free(&self.path)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if free < self.reserve {
+        if free < self.reserve.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX)) {
             *last = None;
             return Err(Error::NoSpace { path: self.path.clone(), free, reserve: self.reserve });
         }
-        *last = Some((Instant::now(), 0));
+        *last = Some((Instant::now(), bytes));
         Ok(())
     }
 
@@ -79,5 +84,30 @@ pub(super) fn free(path: &Path) -> Result<u64, Error> {
             doing: "asking for the free space",
             message: error.to_string(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(space: &Space) -> Option<usize> {
+        space.last.lock().unwrap().map(|(_, written)| written)
+    }
+
+    #[test]
+    fn what_is_about_to_be_written_needs_room_beside_the_reserve() {
+        let directory = tempfile::tempdir().unwrap();
+        // Other programs take less than this meanwhile.
+        let reserve = free(directory.path()).unwrap().saturating_sub(256 << 20);
+        let space = Space::new(directory.path().to_owned(), reserve);
+        space.look().unwrap();
+        assert!(matches!(space.spend(usize::MAX / 2), Err(Error::NoSpace { .. })));
+        assert_eq!(written(&space), None);
+        space.spend(EACH).unwrap();
+        assert_eq!(written(&space), Some(EACH));
+        // The next byte is looked for.
+        space.spend(1).unwrap();
+        assert_eq!(written(&space), Some(1));
     }
 }

@@ -1,8 +1,8 @@
 //! Damaged tables are not compacted: a compaction that runs into damage makes RocksDB refuse every write, of all tables,
 //! until the database is opened again, and there it happens again.
 //!
-//! What must hold: what is known to be damaged stays known over a restart, until it is salvaged. Where a compaction finds the
-//! damage first, this process writes no more; the next one does.
+//! What must hold: what is known to be damaged stays known over a restart, until it is salvaged or was read whole by its
+//! owner. Where a compaction finds the damage first, this process writes no more; the next one does.
 
 use std::{
     collections::BTreeSet,
@@ -14,10 +14,14 @@ use std::{
 
 use rocksdb::DB;
 
-use crate::error::Error;
+use super::fault::fault;
+use crate::{engine::TableSpec, error::Error};
 
 /// Names of the damaged tables, one a line. Beside RocksDB's files, which have other names.
 const MARKER: &str = "DAMAGED";
+
+/// Its name while it is written.
+const NEW_MARKER: &str = "DAMAGED.new";
 
 pub(super) struct Still {
     path: PathBuf,
@@ -49,22 +53,58 @@ impl Still {
         if !tables.insert(table.clone()) {
             return;
         }
-        if let Some(family) = db.cf_handle(&table) {
-            // If it cannot be set now, the marker does it at the next start.
-            drop(db.set_options_cf(family, &[("disable_auto_compactions", "true")]));
-        }
-        let names = tables.iter().fold(String::new(), |names, name| names + name + "\n");
+        tracing::warn!(
+            database = %self.path.display(), table,
+            "a damaged table is not compacted any more and grows: stop the process and repair the database"
+        );
+        // If it cannot be set now, the marker does it at the next start.
+        drop(compact(db, &table, false));
         // On a full disk or a failing device; then it is found again after the next start.
-        drop(fs::write(self.path.join(MARKER), names));
+        drop(write(&self.path, &tables));
+    }
+
+    /// Compacts the table again, of which every row was read.
+    pub(super) fn release(&self, db: &DB, table: &'static TableSpec) -> Result<(), Error> {
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if tables.remove(table.name) {
+            write(&self.path, &tables)?;
+            compact(db, table.name, true).map_err(|error| fault(&self.path, "compacting again", error))?;
+        }
+        Ok(())
+    }
+
+    /// Forgets one of them, whoever opens the database next.
+    pub(super) fn forget_table(path: &Path, table: &'static TableSpec) -> Result<(), Error> {
+        let mut tables = Self::known(path)?.tables();
+        if tables.remove(table.name) { write(path, &tables) } else { Ok(()) }
     }
 
     /// Forgets all of them.
     pub(super) fn forget(path: &Path) -> Result<(), Error> {
-        match fs::remove_file(path.join(MARKER)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(path, &error)),
+        write(path, &BTreeSet::new())
+    }
+}
+
+/// Whether RocksDB is to compact the table by itself.
+fn compact(db: &DB, table: &str, automatic: bool) -> Result<(), rocksdb::Error> {
+    let disabled = if automatic { "false" } else { "true" };
+    let Some(family) = db.cf_handle(table) else { return Ok(()) };
+    db.set_options_cf(family, &[("disable_auto_compactions", disabled)])
+}
+
+/// Writes the marker anew. It is never there in part: a full disk leaves the one before.
+fn write(path: &Path, tables: &BTreeSet<String>) -> Result<(), Error> {
+    let (marker, new) = (path.join(MARKER), path.join(NEW_MARKER));
+    let written = if tables.is_empty() {
+        match fs::remove_file(marker) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
-    }
+    } else {
+        let names = tables.iter().fold(String::new(), |names, name| names + name + "\n");
+        fs::write(&new, names).and_then(|()| fs::rename(new, marker))
+    };
+    written.map_err(|error| failed(path, &error))
 }
 
 /// The table that a file is of.
@@ -78,7 +118,7 @@ fn table_of(db: &DB, file: &str) -> Option<String> {
 fn failed(path: &Path, error: &std::io::Error) -> Error {
     Error::Engine {
         path: path.to_owned(),
-        doing: "reading which tables are damaged",
+        doing: "keeping which tables are damaged",
         message: error.to_string(),
     }
 }
