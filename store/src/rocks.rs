@@ -70,18 +70,16 @@ impl RocksStore {
         options: RocksOptions,
     ) -> Result<Self, Error> {
         directory::check_owned(path, tables)?;
-        let (handle, still) = loop {
-            salvage::finish(path, tables, options)?;
-            let still = Still::known(path)?;
-            let families = options.families(tables, &still.tables());
-            let db = DB::open_cf_descriptors(&options.owner(), path, families)
-                .map_err(|error| fault(path, "opening", error))?;
-            let handle = Handle { db };
-            // Somebody else may have had the database in between, and left another salvage to be finished.
-            if salvage::ready(path)?.is_empty() {
-                break (handle, still);
-            }
-        };
+        salvage::finish(path, tables, options)?;
+        let still = Still::known(path)?;
+        let families = options.families(tables, &still.tables());
+        let db = DB::open_cf_descriptors(&options.owner(), path, families)
+            .map_err(|error| fault(path, "opening", error))?;
+        let handle = Handle { db };
+        // Somebody else had the database in between, and left a salvage that is finished before it is opened.
+        if !salvage::ready(path)?.is_empty() {
+            return Err(Error::InUse { path: path.to_owned() });
+        }
         // Not before the database is ours: until then these may be somebody else's, and in use.
         salvage::tidy(path)?;
         directory::remove_unfinished_checkpoints(path)?;

@@ -88,9 +88,9 @@ fn a_salvage_that_ends_while_it_deletes_its_copy_has_replaced_the_table() {
     let mut handle = salvaging(path);
     install(&mut handle.db, path, APPEND).unwrap();
     drop(handle);
-    // Whatever it is called by now, it is deleted file by file.
-    let copy = fs::read_dir(path.join(DIRECTORY)).unwrap().next().unwrap().unwrap().path();
-    fs::remove_file(copy.join("000001.sst")).unwrap();
+    // It is deleted file by file, and under its old name what is left would be taken for all of it.
+    assert_eq!(ready(path).unwrap(), BTreeSet::new());
+    fs::remove_file(place(path, APPEND, State::Done).join("000001.sst")).unwrap();
     check(path);
 }
 
