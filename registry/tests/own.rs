@@ -153,7 +153,7 @@ fn a_value_that_cannot_be_is_refused_with_its_line_and_key() {
         ),
         ("[[oft]]\nsymbol = 'a'\n[[oft.leg]]\nchain = 'a'\n", "`kind` is missing"),
         ("[[bridge_kind]]\nid = 'X'\nlogo_uri = 'a'\n", "must be one of IBC, OPINIT, LAYER_ZERO"),
-        ("[[chain]]\nid = 'a'\nid = 'b'\n", "cannot be parsed: TOML parse error at line 3"),
+        ("[[chain]]\nid = 'a'\nid = 'b'\n", "cannot be parsed: line 3, column 1: duplicate key"),
         ("[[chain\n", "registry.toml cannot be parsed"),
         ("[import]\ninitia = 'x'\n", "a text has no folder to import from"),
     ];
