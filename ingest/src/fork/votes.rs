@@ -61,3 +61,53 @@ impl Votes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use node::{Endpoints, Limits, Node};
+
+    use super::*;
+
+    /// Some endpoints.
+    fn who(many: u16) -> Vec<Origin> {
+        let comet = (1..=many).map(|port| format!("http://127.0.0.1:{port}").parse().unwrap()).collect();
+        let node = Node::new(Endpoints { comet, ..Endpoints::default() }, Limits::default()).unwrap();
+        node.comet.endpoints().iter().map(|endpoint| endpoint.origin.clone()).collect()
+    }
+
+    fn votes(said: &[(&Origin, bool)]) -> Votes {
+        let mut votes = Votes::default();
+        for (who, is_ours) in said {
+            votes.cast((*who).clone(), *is_ours);
+        }
+        votes
+    }
+
+    #[tokio::test]
+    async fn more_must_say_otherwise_than_have_our_block() {
+        let [a, b, c] = &who(3)[..] else { panic!("three") };
+        let outcome = |said: &[(&Origin, bool)]| votes(said).outcome(a);
+        assert_eq!(outcome(&[]), Outcome::Nobody);
+        assert_eq!(outcome(&[(a, true)]), Outcome::Nothing);
+        assert_eq!(outcome(&[(a, true), (b, true)]), Outcome::Nothing);
+        assert_eq!(outcome(&[(a, false)]), Outcome::Theirs(a.clone()));
+        assert_eq!(outcome(&[(b, false)]), Outcome::Theirs(b.clone()));
+        assert_eq!(outcome(&[(b, true)]), Outcome::Ours);
+        assert_eq!(outcome(&[(a, false), (b, true)]), Outcome::Ours);
+        assert_eq!(outcome(&[(a, true), (b, false)]), Outcome::Ours);
+        assert_eq!(outcome(&[(b, true), (c, false), (a, false)]), Outcome::Theirs(a.clone()));
+        assert_eq!(outcome(&[(b, true), (c, true), (a, false)]), Outcome::Ours);
+    }
+
+    #[tokio::test]
+    async fn nobody_is_waited_for_who_could_not_change_it() {
+        let [a, b, c] = &who(3)[..] else { panic!("three") };
+        let decided = |said: &[(&Origin, bool)], missing| votes(said).are_decided(missing, a);
+        assert!(!decided(&[], 3) && decided(&[], 0));
+        assert!(!decided(&[(a, false)], 1) && decided(&[(a, false)], 0));
+        assert!(decided(&[(a, false), (b, false)], 1));
+        assert!(!decided(&[(a, false), (b, false)], 2));
+        assert!(decided(&[(b, true), (c, true)], 1));
+        assert!(!decided(&[(a, false), (b, true)], 1));
+    }
+}
