@@ -12,6 +12,10 @@ use store::{MemStore, Store};
 use testkit::live::Live;
 use testkit::{indexed, recording};
 use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+/// Longer than what is waited for here takes.
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// Enough for lies about transactions of all kinds.
 const PART: u64 = 90;
@@ -212,7 +216,7 @@ async fn a_trusted_block_that_is_not_the_chains_is_never_passed() {
     let mut live = Live::start(Arc::clone(&clients_of), config.clone(), shared).await.unwrap();
     // The node is asked about blocks 20 and 21 again and again, and block 20 is never handed on.
     let mut heads = clients_of.comet.heads();
-    heads.wait_for(|endpoints| endpoints[0].lies >= 8).await.unwrap();
+    timeout(MINUTE, heads.wait_for(|endpoints| endpoints[0].lies >= 8)).await.unwrap().unwrap();
     assert!(live.marks.blocks.borrow_and_update().height < 20);
     live.stop().await.unwrap();
 
@@ -222,7 +226,7 @@ async fn a_trusted_block_that_is_not_the_chains_is_never_passed() {
     let from_20 = Config { start_height: Some(20), ..config.clone() };
     let mut live = Live::start(Arc::clone(&clients_of), from_20, Arc::clone(&shared) as _).await.unwrap();
     let mut heads = clients_of.comet.heads();
-    heads.wait_for(|endpoints| endpoints[0].lies >= 4).await.unwrap();
+    timeout(MINUTE, heads.wait_for(|endpoints| endpoints[0].lies >= 4)).await.unwrap().unwrap();
     assert_eq!(live.marks.blocks.borrow_and_update().height, 0);
     live.stop().await.unwrap();
 
