@@ -47,7 +47,9 @@ impl Votes {
     /// Whether as many as are `missing` could not change what follows.
     pub(super) fn are_decided(&self, missing: usize, origin: &Origin) -> bool {
         let (ours, theirs) = self.count(origin);
-        missing == 0 || !self.said.is_empty() && (theirs > ours + missing || ours >= theirs + missing)
+        // `origin` may be among the missing, and have our block when it is heard.
+        let surely_theirs = self.against().count();
+        missing == 0 || !self.said.is_empty() && (surely_theirs > ours + missing || ours >= theirs + missing)
     }
 
     /// What follows from what was said, where `origin` has shown another block than ours.
@@ -101,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_is_waited_for_who_could_not_change_it() {
-        let [a, b, c] = &who(3)[..] else { panic!("three") };
+        let [a, b, c, d] = &who(4)[..] else { panic!("four") };
         let decided = |said: &[(&Origin, bool)], missing| votes(said).are_decided(missing, a);
         assert!(!decided(&[], 3) && decided(&[], 0));
         assert!(!decided(&[(a, false)], 1) && decided(&[(a, false)], 0));
@@ -109,5 +111,9 @@ mod tests {
         assert!(!decided(&[(a, false), (b, false)], 2));
         assert!(decided(&[(b, true), (c, true)], 1));
         assert!(!decided(&[(a, false), (b, true)], 1));
+        assert!(
+            !decided(&[(b, true), (c, false), (d, false)], 1),
+            "the one that showed another block may take it back"
+        );
     }
 }

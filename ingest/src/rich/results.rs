@@ -2,14 +2,13 @@
 
 use chain::comet::{self, BlockAnswer};
 use chain::erc20::{self, Erc20Event};
-use chain::proof::{self, Claims};
+use chain::proof::{self, Claims, Commitments};
 use node::{Answer, Node};
 use schema::block::hash_at;
 use schema::meta::{self, Unconfirmed};
 use store::Store;
 
 use crate::Error;
-use crate::derive;
 use crate::source::{self, Patience, insist};
 
 /// What tells true results of a height from others.
@@ -82,13 +81,15 @@ fn events(
     let parsed = comet::parse_block(&block.bytes).map_err(|error| error.to_string())?;
     let found = comet::parse_results(&results.bytes).map_err(|error| error.to_string())?;
     comet::check_pair(&parsed, &found).map_err(|error| error.to_string())?;
+    let claims = Claims::of(&found).map_err(|error| error.to_string())?;
     let is_true = match (proof, next) {
         (Proof::Next(_), Some(next)) => {
-            derive::confirms(&next.bytes, &block.bytes, &results.bytes) == Some(true)
+            let next = comet::parse_block(&next.bytes).map_err(|error| error.to_string())?;
+            Commitments::of(&next).check(&claims).is_ok()
         }
-        (Proof::Row(row), _) => Claims::of(&found).is_ok_and(|claims| {
+        (Proof::Row(row), _) => {
             claims.results_hash.as_slice() == row.results_hash && claims.app_hash == row.app_hash
-        }),
+        }
         _ => results.origin == block.origin,
     };
     if is_true {
