@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a measurement stops where a file is not as recorded")]
 #![allow(clippy::print_stdout, reason = "its output is the measurement")]
 
-#[path = "../tests/recorded/mod.rs"]
+#[path = "../tests/domain/recorded/mod.rs"]
 mod recorded;
 
 use std::hint::black_box;

@@ -1,9 +1,6 @@
 //! Every recorded block of every recorded chain goes through the parsers and comes out as the node said.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
-mod recorded;
-
+use crate::recorded::{CHAINS, heights};
 use chain::Account;
 use chain::comet::{check_pair, parse_block, parse_results};
 use chain::evm::{check_receipts, parse_receipts, write_evm_tx};
@@ -11,7 +8,6 @@ use chain::hash::Hash;
 use chain::proof::{Claims, check_header, check_last_commit, check_parent, check_results, check_txs};
 use chain::trace::{parse_traces, write_internal_tx};
 use chain::tx::{DecodedTx, is_eth_tx};
-use recorded::{CHAINS, heights};
 use serde_json::Value;
 
 #[test]
@@ -119,7 +115,7 @@ fn every_receipt_is_written_as_the_node_said_and_none_is_missing() {
     }
 }
 
-fn eth_txs_of(line: &recorded::Line) -> usize {
+fn eth_txs_of(line: &crate::recorded::Line) -> usize {
     let block = parse_block(line.block.get().as_bytes()).unwrap();
     let txs = block.raw_txs().unwrap();
     txs.iter()

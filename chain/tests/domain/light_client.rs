@@ -1,16 +1,12 @@
 //! Every recorded block was decided by the recorded validators, and none by anything else.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
-mod recorded;
-
+use crate::recorded::{CHAINS, heights, states};
 use base64::Engine as _;
 use chain::comet::{BlockAnswer, parse_block};
 use chain::commit::Commit;
 use chain::light::{Power, Validator, Validators, check_commit, check_validators, parse_validators};
 use ed25519_consensus::SigningKey;
 use proptest::prelude::*;
-use recorded::{CHAINS, heights, states};
 use serde_json::{Value, json};
 
 fn validators(chain: &str) -> Validators {

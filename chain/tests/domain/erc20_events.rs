@@ -1,15 +1,11 @@
 //! What recorded blocks say about ERC-20 balances: replayed, it must give what `balanceOf` answered (T31).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
-mod recorded;
-
 use std::collections::{HashMap, HashSet};
 
+use crate::recorded::{heights, states};
 use chain::comet::{ResultsAnswer, parse_results};
 use chain::erc20::{Erc20Event, events};
 use chain::{U256, abi};
-use recorded::{heights, states};
 use serde_json::json;
 
 const NOBODY: [u8; 20] = [0; 20];

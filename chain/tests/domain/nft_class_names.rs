@@ -1,7 +1,5 @@
 //! Names that come with packets of ICS-721, in every form of packet and acknowledgement (T17).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use chain::Vm;

@@ -1,18 +1,13 @@
 //! What a well-meaning client gets, over a real socket.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod shop;
-mod socket;
-
 use std::io::Read as _;
 use std::sync::LazyLock;
 
-use socket::Socket;
+use crate::socket::Socket;
 use web::limits::Limits;
 use web::server::Server;
 
-static SERVER: LazyLock<Server> = LazyLock::new(|| shop::open(Limits::default()).0);
+static SERVER: LazyLock<Server> = LazyLock::new(|| crate::shop::open(Limits::default()).0);
 
 fn client() -> Socket {
     Socket::open(SERVER.address())

@@ -1,9 +1,5 @@
 //! Which endpoint a path means, and what its parameters are.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod shop;
-
 use http::StatusCode;
 use proptest::prelude::*;
 use web::app::App;
@@ -13,7 +9,7 @@ use web::router::{RouteError, Router};
 use web::schema::PAGINATION_RESPONSE;
 
 fn get(target: &str) -> (u16, String) {
-    let response = shop::app().0.get(target);
+    let response = crate::shop::app().0.get(target);
     (response.status().as_u16(), String::from_utf8(response.into_body().to_vec()).unwrap())
 }
 
@@ -80,7 +76,7 @@ fn query_parameters_follow_the_rules_of_the_contract() {
 
 #[test]
 fn the_endpoints_of_a_path_answer_by_method() {
-    let (app, _doorman) = shop::app();
+    let (app, _doorman) = crate::shop::app();
     let ask = |method: &str| {
         let request = http::Request::builder().method(method).uri("/till").body(()).unwrap();
         app.respond(&request.into_parts().0, b"coins")
@@ -165,7 +161,7 @@ proptest! {
 
     #[test]
     fn no_target_makes_it_panic(target in "/[ -~]{0,40}") {
-        let (app, _doorman) = shop::app();
+        let (app, _doorman) = crate::shop::app();
         // `/slow` would wait for the doorman, and `/panics` keeps its word.
         prop_assume!(!target.starts_with("/slow") && !target.starts_with("/panics"));
         let status = app.get(&target).status().as_u16();

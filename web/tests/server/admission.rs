@@ -1,16 +1,11 @@
 //! Who is let in: how often one client may ask, and how many requests there are at once. No sleeps: a clock is moved by
 //! hand, and what happens in its own time is asked for until it has.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod shop;
-mod socket;
-
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use socket::Socket;
+use crate::socket::Socket;
 use web::clock::Clock;
 use web::limits::{Limits, Rate};
 use web::server::Server;
@@ -48,7 +43,7 @@ fn n_answered(client: &mut Socket, headers: &str, n_asked: usize) -> usize {
 fn who_asks_too_often_is_told_when_to_come_back() {
     let hands = Hands::new();
     let limits = Limits { per_client: Some(rate(2, 5)), clock: hands.clock(), ..Limits::default() };
-    let (server, _doorman) = shop::open(limits);
+    let (server, _doorman) = crate::shop::open(limits);
     let mut client = Socket::open(server.address());
     assert_eq!(n_answered(&mut client, "", 5), 5);
     let answer = client.get("/till");
@@ -72,7 +67,7 @@ fn who_asks_too_often_is_told_when_to_come_back() {
 fn the_wait_is_in_whole_seconds_and_long_enough() {
     let hands = Hands::new();
     let limits = Limits { per_client: Some(rate(1, 1)), clock: hands.clock(), ..Limits::default() };
-    let (server, _doorman) = shop::open(limits);
+    let (server, _doorman) = crate::shop::open(limits);
     let mut client = Socket::open(server.address());
     assert_eq!(client.get("/till").status, 200);
     hands.move_by(1);
@@ -86,7 +81,7 @@ fn the_wait_is_in_whole_seconds_and_long_enough() {
 fn a_preflight_is_not_counted_and_not_refused() {
     let hands = Hands::new();
     let limits = Limits { per_client: Some(rate(1, 1)), clock: hands.clock(), ..Limits::default() };
-    let (server, _doorman) = shop::open(limits);
+    let (server, _doorman) = crate::shop::open(limits);
     let mut client = Socket::open(server.address());
     for _ in 0..3 {
         assert_eq!(client.ask("OPTIONS", "/till", "").status, 204);
@@ -101,13 +96,13 @@ fn a_client_cannot_name_itself_but_a_trusted_proxy_can() {
     let limits = || Limits { per_client: Some(rate(1, 2)), clock: hands.clock(), ..Limits::default() };
     let forwarded = |client: &str| format!("x-forwarded-for: {client}\r\n");
 
-    let (server, _doorman) = shop::open(limits());
+    let (server, _doorman) = crate::shop::open(limits());
     let mut client = Socket::open(server.address());
     let n_as_others = (0..9).map(|n| n_answered(&mut client, &forwarded(&format!("192.0.2.{n}")), 1));
     assert_eq!(n_as_others.sum::<usize>(), 2);
 
     let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
-    let (server, _doorman) = shop::open(Limits { trusted_proxies, ..limits() });
+    let (server, _doorman) = crate::shop::open(Limits { trusted_proxies, ..limits() });
     let mut proxy = Socket::open(server.address());
     assert_eq!(n_answered(&mut proxy, &forwarded("192.0.2.1"), 5), 2);
     assert_eq!(n_answered(&mut proxy, &forwarded("192.0.2.2"), 5), 2);
@@ -117,7 +112,7 @@ fn a_client_cannot_name_itself_but_a_trusted_proxy_can() {
 
 #[test]
 fn there_is_no_rate_unless_one_is_set() {
-    let (server, _doorman) = shop::open(Limits::default());
+    let (server, _doorman) = crate::shop::open(Limits::default());
     assert_eq!(n_answered(&mut Socket::open(server.address()), "", 2000), 2000);
 }
 
@@ -145,7 +140,7 @@ fn await_slot(server: &Server) {
 
 #[test]
 fn a_request_too_many_is_refused_before_its_body_is_read() {
-    let (server, _doorman) = shop::open(Limits { requests: 2, ..Limits::default() });
+    let (server, _doorman) = crate::shop::open(Limits { requests: 2, ..Limits::default() });
     let mut held = [busy(&server, "/till"), busy(&server, "/till")];
 
     let mut third = Socket::open(server.address());
@@ -173,7 +168,7 @@ fn a_client_that_leaves_gives_its_slot_back() {
     let limits = Limits { requests: 1, answer: Duration::from_hours(1), ..Limits::default() };
     // In the middle of its body, and while its answer is waited for.
     for body in ["bo", "body"] {
-        let (server, _doorman) = shop::open(limits.clone());
+        let (server, _doorman) = crate::shop::open(limits.clone());
         let mut leaving = busy(&server, "/lost");
         leaving.send(body);
         assert_eq!(status(&server), 503);
@@ -184,7 +179,7 @@ fn a_client_that_leaves_gives_its_slot_back() {
 
 #[test]
 fn an_answer_that_nobody_takes_keeps_its_slot() {
-    let (server, _doorman) = shop::open(Limits { requests: 1, ..Limits::default() });
+    let (server, _doorman) = crate::shop::open(Limits { requests: 1, ..Limits::default() });
     let mut greedy = Socket::open(server.address());
     // More than the socket buffers of both sides hold.
     greedy.send("GET /large/30000000 HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
@@ -198,7 +193,7 @@ fn an_answer_that_nobody_takes_keeps_its_slot() {
 fn a_client_that_reads_nothing_holds_its_own_slots_and_nobody_elses() {
     let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     let limits = Limits { requests: 5, requests_per_client: 2, trusted_proxies, ..Limits::default() };
-    let (server, _doorman) = shop::open(limits);
+    let (server, _doorman) = crate::shop::open(limits);
     let from = |client: &str| format!("x-forwarded-for: {client}\r\n");
     let greedy = || {
         let mut client = Socket::open(server.address());
@@ -227,7 +222,7 @@ fn a_client_has_its_share_of_the_connections_and_a_trusted_proxy_more() {
         client.send("GET /healthz HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
         !client.rest().is_empty()
     };
-    let (server, _doorman) = shop::open(limits.clone());
+    let (server, _doorman) = crate::shop::open(limits.clone());
     let mut held = [Socket::open(server.address()), Socket::open(server.address())];
     for client in &mut held {
         assert_eq!(client.get("/till").status, 200);
@@ -238,7 +233,7 @@ fn a_client_has_its_share_of_the_connections_and_a_trusted_proxy_more() {
     assert!((0..100_000).any(|_| answered(&server)), "no connection came back");
 
     let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
-    let (server, _doorman) = shop::open(Limits { trusted_proxies, ..limits });
+    let (server, _doorman) = crate::shop::open(Limits { trusted_proxies, ..limits });
     let mut held: Vec<_> = (0..5).map(|_| Socket::open(server.address())).collect();
     assert!(held.iter_mut().all(|client| client.get("/till").status == 200));
 }

@@ -1,16 +1,12 @@
 //! Receipts against the transactions and results that they belong to: all recorded ones fit, and none fits changed.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
-mod recorded;
-
+use crate::recorded::{Line, heights};
 use base64::Engine as _;
 use chain::comet::{Attribute, Event, TxResult, parse_block, parse_results};
 use chain::evm::{Receipt, parse_receipts};
 use chain::proof::{Bound, EvmChain, Executed, check_receipts};
 use chain::tx::{Coin, DecodedTx, SignMode, SignerInfo, TypedBytes, tx_hash};
 use proptest::prelude::*;
-use recorded::{Line, heights};
 use serde_json::{Value, json};
 
 /// Checks a recorded block as ingest does.

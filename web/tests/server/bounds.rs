@@ -1,20 +1,15 @@
 //! What a slow, greedy or confused client gets. No sleeps: a close is waited for by reading to the end.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod shop;
-mod socket;
-
 use std::time::{Duration, Instant};
 
-use socket::{Response, Socket};
+use crate::socket::{Response, Socket};
 use web::limits::Limits;
 use web::server::Server;
 
 const SOON: Duration = Duration::from_millis(150);
 
 fn refusal(bytes: impl AsRef<[u8]>, limits: Limits) -> Response {
-    let (server, _doorman) = shop::open(limits);
+    let (server, _doorman) = crate::shop::open(limits);
     let mut client = Socket::open(server.address());
     let answer = client.send(bytes).response(false);
     assert_eq!(client.rest(), b"", "the connection is closed after a refusal of this kind");
@@ -42,7 +37,7 @@ fn a_long_target_is_414_whatever_its_length() {
         assert!(answer.text().contains("the request target is over 8192 bytes"), "{}", answer.text());
         assert!(answer.text().contains(r#"{"code":3,"#));
     }
-    let (server, _doorman) = shop::open(Limits::default());
+    let (server, _doorman) = crate::shop::open(Limits::default());
     let longest = format!("/till?{}", "a".repeat((8 << 10) - 6));
     assert_eq!(Socket::open(server.address()).get(&longest).status, 200);
 }
@@ -71,7 +66,7 @@ fn what_is_not_http_is_400() {
 
 #[test]
 fn an_answer_in_flight_comes_before_a_refusal() {
-    let (server, _doorman) = shop::open(Limits::default());
+    let (server, _doorman) = crate::shop::open(Limits::default());
     let mut client = Socket::open(server.address());
     client.send("GET /large/200000 HTTP/1.1\r\nhost: h\r\n\r\nnonsense\r\n\r\n");
     let first = client.response(false);
@@ -90,7 +85,7 @@ fn a_large_request_body_is_413_and_a_small_one_is_ignored() {
     let chunk = format!("3e8\r\n{}\r\n1\r\na\r\n0\r\n\r\n", "a".repeat(1000));
     let head = "POST /till HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n";
     assert_eq!(refusal(format!("{head}{chunk}"), limits()).status, 413);
-    let (server, _doorman) = shop::open(limits());
+    let (server, _doorman) = crate::shop::open(limits());
     let mut client = Socket::open(server.address());
     client.send("GET /till HTTP/1.1\r\nhost: h\r\ncontent-length: 4\r\n\r\nbody");
     assert_eq!(client.response(false).text(), r#"["till"]"#);
@@ -118,7 +113,7 @@ fn held(server: &Server, bytes: &str, n_answers: usize) -> Duration {
 fn a_slow_head_is_closed_at_its_own_time_and_an_idle_connection_at_another() {
     let long = 10 * SOON;
     let heads_first = Limits { head_read: SOON, keep_alive: long, ..Limits::default() };
-    let (server, _doorman) = shop::open(heads_first);
+    let (server, _doorman) = crate::shop::open(heads_first);
     let request = "GET /till HTTP/1.1\r\nhost: h\r\n\r\n";
     for bytes in ["", "GET /till HT", "GET /till HTTP/1.1\r\nhost: h\r\nx: "] {
         let held = held(&server, bytes, 0);
@@ -127,7 +122,7 @@ fn a_slow_head_is_closed_at_its_own_time_and_an_idle_connection_at_another() {
     assert!(held(&server, request, 1) >= long);
 
     let idle_first = Limits { head_read: long, keep_alive: SOON, ..Limits::default() };
-    let (server, _doorman) = shop::open(idle_first);
+    let (server, _doorman) = crate::shop::open(idle_first);
     let after_an_answer = held(&server, request, 1);
     assert!(after_an_answer >= SOON && after_an_answer < long, "{after_an_answer:?}");
     assert!(held(&server, "GET /till HT", 0) >= long);
@@ -136,7 +131,7 @@ fn a_slow_head_is_closed_at_its_own_time_and_an_idle_connection_at_another() {
 #[test]
 fn a_slow_second_head_is_closed_too() {
     let limits = Limits { head_read: SOON, keep_alive: Duration::from_mins(1), ..Limits::default() };
-    let (server, _doorman) = shop::open(limits);
+    let (server, _doorman) = crate::shop::open(limits);
     let mut client = Socket::open(server.address());
     assert_eq!(client.get("/till").status, 200);
     client.send("GET /till HT");
@@ -146,7 +141,7 @@ fn a_slow_second_head_is_closed_too() {
 #[test]
 fn an_answer_that_nobody_takes_is_given_up() {
     let limits = Limits { write_stall: SOON, connections: 1, ..Limits::default() };
-    let (server, _doorman) = shop::open(limits);
+    let (server, _doorman) = crate::shop::open(limits);
     let mut greedy = Socket::open(server.address());
     // More than the socket buffers of both sides hold.
     greedy.send("GET /large/30000000 HTTP/1.1\r\nhost: h\r\n\r\n");
@@ -157,7 +152,7 @@ fn an_answer_that_nobody_takes_is_given_up() {
 
 #[test]
 fn connections_past_the_limit_wait_for_a_place() {
-    let (server, _doorman) = shop::open(Limits { connections: 3, ..Limits::default() });
+    let (server, _doorman) = crate::shop::open(Limits { connections: 3, ..Limits::default() });
     let mut held: Vec<_> = (0..3).map(|_| Socket::open(server.address())).collect();
     for client in &mut held {
         assert_eq!(client.get("/till").status, 200);
@@ -175,7 +170,7 @@ fn connections_past_the_limit_wait_for_a_place() {
 
 #[test]
 fn hundreds_may_wait_for_a_place_without_being_turned_away() {
-    let (server, _doorman) = shop::open(Limits { connections: 1, ..Limits::default() });
+    let (server, _doorman) = crate::shop::open(Limits { connections: 1, ..Limits::default() });
     let mut held = Socket::open(server.address());
     assert_eq!(held.get("/till").status, 200);
     // The kernel answers for the server, and at once: when its queue is full, a client's first packet is dropped, and
@@ -189,7 +184,7 @@ fn hundreds_may_wait_for_a_place_without_being_turned_away() {
 
 #[test]
 fn a_stop_lets_the_request_in_flight_finish_and_closes_the_rest() {
-    let (server, doorman) = shop::open(Limits::default());
+    let (server, doorman) = crate::shop::open(Limits::default());
     let address = server.address();
     let mut idle = Socket::open(address);
     assert_eq!(idle.get("/till").status, 200);
@@ -211,7 +206,7 @@ fn a_stop_lets_the_request_in_flight_finish_and_closes_the_rest() {
 
 #[test]
 fn a_stop_waits_only_so_long() {
-    let (server, _doorman) = shop::open(Limits { stop: SOON, ..Limits::default() });
+    let (server, _doorman) = crate::shop::open(Limits { stop: SOON, ..Limits::default() });
     let mut half = Socket::open(server.address());
     half.send("POST /till HTTP/1.1\r\nhost: h\r\ncontent-length: 4\r\nexpect: 100-continue\r\n\r\n");
     // The request is in flight once the server asks for its body.

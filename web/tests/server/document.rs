@@ -1,13 +1,11 @@
 //! The Swagger document of the shop.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod shop;
-
 use serde_json::{Value, json};
 
 fn document() -> Value {
-    web::openapi::document("Shop", "Sells.", "1.2.3", shop::ENDPOINTS, |path| !path.starts_with("/slow"))
+    web::openapi::document("Shop", "Sells.", "1.2.3", crate::shop::ENDPOINTS, |path| {
+        !path.starts_with("/slow")
+    })
 }
 
 #[test]
@@ -17,7 +15,7 @@ fn every_kept_path_is_there_in_full() {
     assert_eq!(document["info"], json!({ "title": "Shop", "description": "Sells.", "version": "1.2.3" }));
     let paths = document["paths"].as_object().unwrap();
     let mut expected: Vec<_> =
-        shop::ENDPOINTS.iter().copied().flatten().map(|endpoint| endpoint.path).collect();
+        crate::shop::ENDPOINTS.iter().copied().flatten().map(|endpoint| endpoint.path).collect();
     expected.retain(|path| *path != "/slow");
     expected.sort_unstable();
     expected.dedup();
@@ -67,7 +65,7 @@ fn every_reference_has_its_definition() {
         let name = reference.strip_prefix("#/definitions/").unwrap();
         assert!(document["definitions"].get(name).is_some(), "{name}");
     }
-    assert_eq!(web::openapi::name_conflicts(shop::ENDPOINTS), [""; 0]);
+    assert_eq!(web::openapi::name_conflicts(crate::shop::ENDPOINTS), [""; 0]);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! NFT events that recordings do not hold: repeats, wrong shapes, names that only look alike, order (T14 to T16).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
 use std::slice::from_ref;
 
 use chain::comet::parse_results;

@@ -1,7 +1,5 @@
 //! Which values of events are accounts, straight from the table of indexing 5.1 (T10, T15, T30, T39).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
 use chain::comet::{Attribute, Event};
 use chain::involved::{StoreOwners, accounts, primary_stores};
 use chain::{Account, AccountSet, Vm};

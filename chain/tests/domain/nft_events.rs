@@ -1,15 +1,11 @@
 //! What recorded blocks say about NFTs, and whether replaying it leads to the state that the nodes report.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
-mod recorded;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::recorded::{State, heights, states};
 use chain::comet::parse_results;
 use chain::nft::{NftEvent, TokenRef, events, move_vm, wasm};
 use chain::{Account, U256, Vm, abi};
-use recorded::{State, heights, states};
 
 /// Everything that a recorded chain says, with height and index of the transaction.
 fn said(chain: &str, vm: Vm) -> Vec<(u64, Option<usize>, NftEvent)> {

@@ -1,12 +1,9 @@
 //! The deployed server's answers on the recorded chains: which transactions it lists under which account, and the
 //! records themselves.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
-mod recorded;
-
 use std::collections::HashMap;
 
+use crate::recorded::{Golden, Line, goldens, heights};
 use chain::account_set::AccountSet;
 use chain::comet::{parse_block, parse_results};
 use chain::evm::{parse_receipts, write_evm_tx};
@@ -18,7 +15,6 @@ use chain::signer::signers;
 use chain::trace::{parse_traces, write_internal_tx};
 use chain::tx::{DecodedTx, tx_hash};
 use chain::{Account, Timestamp, Vm};
-use recorded::{Golden, Line, goldens, heights};
 use serde_json::Value;
 
 /// A list of records: their JSON, in order.

@@ -1,14 +1,10 @@
 //! What a header proves, tried out: one member of a recorded block or of its results is changed, and the change is
 //! refused with a message that names the height and what does not fit.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
-mod recorded;
-
+use crate::recorded::{Line, heights};
 use chain::comet::{parse_block, parse_results};
 use chain::proof::{Claims, check_header, check_last_commit, check_parent, check_results, check_txs};
 use proptest::prelude::*;
-use recorded::{Line, heights};
 use serde_json::{Value, json};
 
 /// A block with three transactions or more, and the block after it.

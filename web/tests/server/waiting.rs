@@ -1,18 +1,13 @@
 //! Endpoints that wait for other machines: answered like all others, within a bound, and never in the way of others.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod shop;
-mod socket;
-
 use std::time::Duration;
 
-use socket::Socket;
+use crate::socket::Socket;
 use web::limits::Limits;
 
 #[test]
 fn an_answer_that_was_waited_for_looks_like_any_other() {
-    let (server, _doorman) = shop::open(Limits::default());
+    let (server, _doorman) = crate::shop::open(Limits::default());
     let mut client = Socket::open(server.address());
     let answer = client.get("/courier");
     assert_eq!((answer.status, answer.text()), (200, r#"["brought",""]"#));
@@ -27,7 +22,7 @@ fn an_answer_that_was_waited_for_looks_like_any_other() {
 #[test]
 fn an_answer_that_does_not_come_is_503_and_holds_up_nobody() {
     let limits = Limits { answer: Duration::from_millis(100), ..Limits::default() };
-    let (server, _doorman) = shop::open(limits);
+    let (server, _doorman) = crate::shop::open(limits);
     let mut waiting: Vec<_> = (0..32).map(|_| Socket::open(server.address())).collect();
     for client in &mut waiting {
         client.send("GET /lost HTTP/1.1\r\nhost: h\r\n\r\n");
@@ -48,7 +43,7 @@ fn an_answer_that_does_not_come_is_503_and_holds_up_nobody() {
 
 #[test]
 fn a_panic_while_waiting_is_a_500() {
-    let (server, _doorman) = shop::open(Limits::default());
+    let (server, _doorman) = crate::shop::open(Limits::default());
     let mut client = Socket::open(server.address());
     assert_eq!(client.get("/faints").status, 500);
     assert_eq!(client.get("/till").status, 200);
@@ -57,7 +52,7 @@ fn a_panic_while_waiting_is_a_500() {
 #[test]
 fn a_body_past_the_limit_has_the_status_that_the_api_wants() {
     let limits = Limits { oversize: http::StatusCode::BAD_REQUEST, body: 10, ..Limits::default() };
-    let (server, _doorman) = shop::open(limits);
+    let (server, _doorman) = crate::shop::open(limits);
     let mut client = Socket::open(server.address());
     let head = "POST /till HTTP/1.1\r\nhost: h\r\ncontent-length: 11\r\n\r\n";
     let answer = client.send(format!("{head}01234567890")).response(false);

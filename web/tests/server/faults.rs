@@ -1,15 +1,11 @@
 //! A server that answers with any function, and plays faults.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod socket;
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::socket::Socket;
 use bytes::Bytes;
 use http::{Request, Response};
-use socket::Socket;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;

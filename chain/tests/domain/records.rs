@@ -1,7 +1,5 @@
 //! The JSON of blocks and Cosmos transactions: order and form of the members, old logs, hostile text (T20, T26, T36).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
 use chain::Timestamp;
 use chain::comet::{TxResult, parse_results};
 use chain::record::{BlockRecord, Proposer, write_block_record, write_tx_record};

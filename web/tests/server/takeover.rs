@@ -1,15 +1,11 @@
 //! Connections that leave HTTP: what a handler does with the socket, and what still bounds it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod socket;
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::socket::Socket;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use socket::Socket;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;

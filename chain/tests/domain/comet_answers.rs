@@ -1,7 +1,5 @@
 //! Answers of `CometBFT` that are not ready, that leave things out, or that are hostile (T24, T36, T37).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
 use chain::comet::{Error, check_pair, parse_block, parse_results};
 
 const HASH: &str = "F052018A264A0945B1785B346ECB3AF58EA335912358D3D18C1818B4FB4EF6F1";

@@ -1,7 +1,5 @@
 //! Receipts and call trees that recordings do not hold: creations, missing members, hostile nesting (T3, T13, T33).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
 use chain::evm::{self, check_receipts, parse_receipts, write_evm_tx};
 use chain::trace::{self, parse_frames, parse_traces, write_internal_tx};
 use chain::{Account, AccountSet};

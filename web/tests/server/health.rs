@@ -1,16 +1,11 @@
 //! `/healthz` and `/readyz`: what they say, and that nothing keeps them from saying it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod shop;
-mod socket;
-
 use std::net::TcpListener;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use socket::Socket;
+use crate::socket::Socket;
 use web::app::App;
 use web::endpoint::{Endpoint, Freshness, Handler, Method};
 use web::limits::{Limits, Rate};
@@ -21,7 +16,7 @@ use web::server::Server;
 
 #[test]
 fn a_server_that_answers_is_alive_and_by_default_ready() {
-    let (app, _doorman) = shop::app();
+    let (app, _doorman) = crate::shop::app();
     for path in ["/healthz", "/readyz", "/Readyz/", "/healthz?from=probe"] {
         let answer = app.get(path);
         assert_eq!((answer.status().as_u16(), answer.body().as_ref()), (200, b"ok".as_slice()), "{path}");
@@ -34,7 +29,7 @@ fn a_server_that_answers_is_alive_and_by_default_ready() {
 
 #[test]
 fn not_ready_is_503_with_the_reason_until_it_is() {
-    let (app, _doorman) = shop::app();
+    let (app, _doorman) = crate::shop::app();
     let ready = Arc::new(AtomicBool::new(false));
     let is_ready = Arc::clone(&ready);
     let app = app.with_ready(move || {
@@ -52,7 +47,7 @@ fn not_ready_is_503_with_the_reason_until_it_is() {
 
 #[test]
 fn a_check_that_panics_is_not_ready() {
-    let (app, _doorman) = shop::app();
+    let (app, _doorman) = crate::shop::app();
     let app = app.with_ready(|| panic!("on purpose"));
     assert_eq!(app.get("/readyz").status(), 503);
     assert_eq!(app.get("/healthz").status(), 200);
@@ -60,7 +55,7 @@ fn a_check_that_panics_is_not_ready() {
 
 #[test]
 fn only_reading_is_allowed() {
-    let (server, _doorman) = shop::open(Limits::default());
+    let (server, _doorman) = crate::shop::open(Limits::default());
     let mut client = Socket::open(server.address());
     let head = client.ask("HEAD", "/healthz", "");
     assert_eq!((head.status, head.header("content-length")), (200, Some("2")));
@@ -76,7 +71,7 @@ fn only_reading_is_allowed() {
 fn they_are_answered_when_nothing_else_is() {
     let once = NonZeroU32::MIN;
     let rate = Some(Rate { per_second: once, burst: once });
-    let (app, _doorman) = shop::app();
+    let (app, _doorman) = crate::shop::app();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let limits = Limits { requests: 0, per_client: rate, ..Limits::default() };
     let server = Server::start(listener, Arc::new(app), limits, 2).unwrap();

@@ -1,7 +1,5 @@
 //! One address, many spellings (indexer-api 2.3; T10, T11).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
 use chain::Account;
 use chain::address::{consensus_address, is_prefix, valoper};
 use proptest::prelude::*;

@@ -1,7 +1,5 @@
 //! Signers, message types and Ethereum transactions (T2, T12, T28, T29).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it says")]
-
 use chain::Account;
 use chain::comet::{Attribute, Event};
 use chain::fee::FeeTotals;

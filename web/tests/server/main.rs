@@ -1,0 +1,19 @@
+//! The server over real sockets: answers, limits, faults.
+//!
+//! One program, because linking each file as its own takes longer than running it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod admission;
+mod answers;
+mod bounds;
+mod document;
+mod faults;
+mod health;
+mod routes;
+#[path = "../shop/mod.rs"]
+mod shop;
+#[path = "../socket/mod.rs"]
+mod socket;
+mod takeover;
+mod waiting;
