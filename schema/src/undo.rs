@@ -182,19 +182,12 @@ impl Record {
     }
 }
 
-/// Deletes the records that are `unwanted` by their keys, as far as the table can be read; the others fit no state. Nothing
-/// depends on them.
-pub(crate) fn forget(store: &dyn Store, unwanted: impl Fn(&[u8]) -> bool) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    let mut batch = Batch::default();
-    let read = store::for_each_row(&*snapshot, UndoRecords::SPEC, Bounds::all(), |key, _| {
-        if unwanted(key) {
-            batch.delete(UndoRecords::SPEC, key.to_vec());
-        }
-        Ok::<(), Error>(())
-    });
-    sparing(read)?;
-    Ok(store.commit(batch, Durability::Buffered)?)
+/// Deletes the records of heights above `to` with `batch`. None is read: they may be damaged.
+pub(crate) fn forget_above(batch: &mut Batch, to: u64) {
+    for lane in Lane::ALL {
+        let start = (lane.tag(), to.saturating_add(1)).to_bytes();
+        batch.delete_range(UndoRecords::SPEC, start, vec![lane.tag() + 1]);
+    }
 }
 
 /// What was read of the records; `None` if they are damaged. Everything can be done without them.
