@@ -24,8 +24,8 @@ use crate::progress::Progress;
 /// Rows of one commit, in bytes: a second of work that is done again after an interruption.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Heights of the log that are read at a time.
-const LOGS: usize = 64;
+/// Heights of the log that are read at a time; the last of them may be read again for the next commit.
+const LOGS: usize = 8;
 
 /// Lists whose lengths are remembered.
 const REMEMBERED_LISTS: usize = 1 << 16;
