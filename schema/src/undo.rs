@@ -17,7 +17,7 @@ use crate::{Error, TABLES};
 
 /// Heights of a lane that can be taken back. A rollup has one sequencer and no forks: what is ever taken back is what a
 /// node lost that was restarted from a copy, or the last output of the chain that was challenged. That is rarely more than
-/// some minutes of blocks; what is more is taken back too, by reading the whole database.
+/// some minutes of blocks; what is more is taken back too, but slower ([`crate::rollback`]).
 pub const HEIGHTS: u64 = 256;
 
 /// zstd's quickest: a record lives for some minutes.

@@ -129,7 +129,7 @@ fn add_origin(txn: &mut Txn<'_>, origin: &Origin) -> Result<(), Error> {
     Ok(())
 }
 
-/// Collections of one name that are read at a time: anybody can make more.
+/// Collections of one name that are read at a time: how many there are has no limit.
 const SAME_NAME: usize = 256;
 
 /// Notes that the names of the collection are to be read again.
