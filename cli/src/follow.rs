@@ -115,7 +115,7 @@ async fn keep_up(
             () = interrupt::stopped(stop) => return Ok(()),
         }
         let store = Arc::clone(&store);
-        // It waits for requests in flight, which is no work for this thread.
+        // It reads files, and may wait for a slow request.
         match tokio::task::spawn_blocking(move || store.catch_up()).await? {
             Ok(()) => {
                 caught_up.send_replace(Instant::now());

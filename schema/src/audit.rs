@@ -25,7 +25,7 @@ pub mod heights;
 mod lists;
 mod nfts;
 mod ranks;
-mod records;
+pub(crate) mod records;
 pub mod report;
 mod rich;
 mod rows;

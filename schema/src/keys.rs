@@ -3,6 +3,10 @@
 use chain::Account;
 use store::Key;
 
+/// Beyond every key of every table: numbers take 8 bytes, the first byte of an account is its length, and UTF-8 has no such
+/// byte.
+pub(crate) const BEYOND: [u8; 64] = [0xff; 64];
+
 /// An account as a key: one length byte (20 or 32), then the address bytes. The order of accounts means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Owner(pub Account);

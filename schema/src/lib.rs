@@ -35,6 +35,7 @@ pub mod msg_set;
 pub mod nft;
 pub mod open;
 pub mod payload;
+mod progress;
 pub mod rewind;
 pub mod rich;
 pub mod rollback;

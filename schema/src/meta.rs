@@ -1,7 +1,7 @@
 //! What the database is of, and how far each lane has come.
 
 use store::key::Text;
-use store::{Access, Key as _, Snapshot, Table, TableSpec, Txn};
+use store::{Access, Batch, Key as _, Snapshot, Table, TableSpec, Txn};
 
 /// Named rows about the database itself.
 ///
@@ -104,7 +104,14 @@ impl Named for RichLane {
 
 /// A rebuild of the NFT tables that has begun and is to be finished before anything else.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct PendingNftRebuild {}
+pub struct PendingNftRebuild {
+    /// The tables were emptied in the commit that wrote this.
+    #[prost(bool, tag = "1")]
+    pub emptied: bool,
+    /// The last height of the log that the tables have again; 0 before the first.
+    #[prost(uint64, tag = "2")]
+    pub height: u64,
+}
 
 impl Named for PendingNftRebuild {
     const NAME: &'static str = "rebuild/nft";
@@ -119,6 +126,15 @@ pub struct PendingRollback {
     /// Nothing that is stored is relied on: the database may be damaged.
     #[prost(bool, tag = "2")]
     pub damaged: bool,
+    /// Sequence of the last transaction whose rows by hash and entries of lists are still there; none if that is not known.
+    #[prost(uint64, optional, tag = "3")]
+    pub txs: Option<u64>,
+    /// The same of EVM transactions.
+    #[prost(uint64, optional, tag = "4")]
+    pub evm_txs: Option<u64>,
+    /// The same of call frames.
+    #[prost(uint64, optional, tag = "5")]
+    pub calls: Option<u64>,
 }
 
 impl Named for PendingRollback {
@@ -193,4 +209,9 @@ pub fn read<M: Named>(snapshot: &dyn Snapshot) -> Result<Option<M>, crate::Error
 /// Writes the named row `M`.
 pub fn put<M: Named>(txn: &mut Txn<'_>, message: &M) {
     txn.put::<Meta>(&key::<M>(), &message.encode_to_vec());
+}
+
+/// Writes the named row `M` with the batch.
+pub(crate) fn put_in<M: Named>(batch: &mut Batch, message: &M) {
+    batch.put(Meta::SPEC, key::<M>().to_bytes(), message.encode_to_vec());
 }

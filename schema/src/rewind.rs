@@ -26,7 +26,8 @@ pub struct Rewound {
 pub enum By {
     /// By the records of its last commits: time grows with what is taken back.
     UndoRecords,
-    /// By reading it all: time grows with the database.
+    /// Without them ([`rollback`]): time grows with what is taken back, with the lists of accounts, and with the log of NFTs if
+    /// that is cut.
     FullRollback,
 }
 

@@ -1,32 +1,35 @@
 //! Taking back blocks: afterwards the database is what it was when `to` was its last height.
 //!
 //! Every list is in the order of sequences, so the rows of the blocks that go are the tail of each list; nothing needs
-//! to be remembered for it. NFTs are folded again from what stays of their log; the rich list takes back its changes, or
-//! begins anew if they are too many. It reads every list's end and every hash row: minutes on a large database, and
-//! always right.
+//! to be remembered for it. Tables by sequence or height end earlier; rows by hash are found by the records that go. NFTs are
+//! folded again from what stays of their log, if it was cut; the rich list takes back its changes, or begins anew if they are
+//! too many. Of what stays it reads the end of each list of a Cosmos account, and the log of NFTs if that was cut.
 //!
-//! It takes several commits. The first writes down that it has begun, and the last takes that mark away: a database
-//! with the mark is finished before anything else is done with it ([`finish_pending`]).
+//! It takes several commits. The first writes down that it has begun, those after it how far it has come: a database
+//! with the mark is finished before anything else is done with it, from where it was interrupted ([`finish_pending`]).
 //!
 //! A damaged database is taken back by [`take_back`]: it relies on the row of the last block that stays and on nothing
 //! else.
 
 mod damaged;
+mod records;
 
-use store::{Batch, Bounds, Counts, Durability, Key as _, List, Message, Order, Snapshot, Store, Table, Txn};
+use store::{
+    Batch, Bounds, BulkWriter, Counts, Durability, Key as _, Message, Order, Snapshot, Store, Table,
+    TableSpec, Txn,
+};
 
+use self::records::remove_others;
 use crate::block::Blocks;
-use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
-use crate::internal_tx::{AccountCalls, Calls, CallsByHash, CallsByHeight};
+use crate::evm_tx::EvmTxs;
+use crate::internal_tx::{Calls, CallsByHeight};
+use crate::keys::BEYOND;
 use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback};
 use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets, joined};
-use crate::nft::{NftLog, Questions, Refused, Waiting, question_height};
-use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use crate::undo::RecordKey;
+use crate::nft::{NftLog, Questions, Refused, Waiting, question_number};
+use crate::payload::Codec;
+use crate::tx::Txs;
 use crate::{Error, block, nft, open, rich, undo};
-
-/// Bytes of deletions in one commit.
-const BATCH_BYTES: usize = 8 << 20;
 
 /// Why a rollback is refused.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +59,10 @@ impl From<store::Error> for Impossible {
 pub fn rollback(store: &dyn Store, to: u64) -> Result<(), Impossible> {
     last_height(store, to)?;
     commit(store, |txn| {
-        meta::put(txn, &PendingRollback { to, damaged: false });
+        let blocks = meta::read::<BlockLane>(txn)?.unwrap_or_default();
+        let calls = meta::read::<CallLane>(txn)?.unwrap_or_default().calls;
+        let (txs, evm_txs, calls) = (Some(blocks.txs), Some(blocks.evm_txs), Some(calls));
+        meta::put(txn, &PendingRollback { to, damaged: false, txs, evm_txs, calls });
         // Who reads meanwhile does not look for what goes.
         put_lanes(txn, to)
     })?;
@@ -88,7 +94,7 @@ pub fn take_back(store: &dyn Store, from: u64) -> Result<(), Impossible> {
     }
     drop(snapshot);
     commit(store, |txn| {
-        meta::put(txn, &PendingRollback { to, damaged: true });
+        meta::put(txn, &PendingRollback { to, damaged: true, ..PendingRollback::default() });
         Ok(())
     })?;
     Ok(finish_pending(store)?)
@@ -105,47 +111,69 @@ pub fn is_pending(store: &dyn Store) -> Result<bool, Error> {
 /// Finishes what was begun and interrupted, if there is anything. To be called before a lane starts.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     match meta::read(&*store.snapshot()?)? {
-        Some(PendingRollback { to, damaged: true }) => damaged::finish(store, to)?,
-        Some(PendingRollback { to, damaged: false }) => finish(store, to)?,
+        Some(PendingRollback { to, damaged: true, .. }) => damaged::finish(store, to)?,
+        Some(pending) => finish(store, pending)?,
         None => {}
     }
     nft::rebuild::finish_pending(store)?;
     rich::finish_pending(store)
 }
 
-fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
-    let blocks = block_lane_at(&*store.snapshot()?, to)?;
-    let calls = call_lane_at(&*store.snapshot()?, to)?;
+/// Does all but the rebuild of NFTs, for which it leaves the mark.
+fn finish(store: &dyn Store, mut pending: PendingRollback) -> Result<(), Error> {
+    let to = pending.to;
+    let snapshot = store.snapshot()?;
+    let (blocks, calls) = (block_lane_at(&*snapshot, to)?, call_lane_at(&*snapshot, to)?);
+    let codec = Codec::load(&*snapshot)?;
+    drop(snapshot);
 
-    for spec in [AccountTxs::SPEC, AccountSetTxs::SPEC, SetTxs::SPEC] {
-        store::list::truncate(store, spec, blocks.txs + 1)?;
-    }
-    store::list::truncate(store, AccountEvmTxs::SPEC, blocks.evm_txs + 1)?;
-    store::list::truncate(store, AccountCalls::SPEC, calls.calls + 1)?;
-
-    delete::<Txs>(store, |&seq| seq > blocks.txs)?;
-    delete::<TxByHash>(store, |&(_, seq)| seq > blocks.txs)?;
-    delete::<EvmTxs>(store, |&seq| seq > blocks.evm_txs)?;
-    delete::<EvmTxByHash>(store, |&(_, seq)| seq > blocks.evm_txs)?;
-    delete::<Calls>(store, |&seq| seq > calls.calls)?;
-    delete::<CallsByHash>(store, |&(_, seq)| seq > calls.calls)?;
-    delete::<CallsByHeight>(store, |&height| height > to)?;
-    delete::<NftLog>(store, |&height| height > to)?;
+    remove_others::<Txs>(store, &codec, &mut pending, blocks.txs)?;
+    remove_others::<EvmTxs>(store, &codec, &mut pending, blocks.evm_txs)?;
+    remove_others::<Calls>(store, &codec, &mut pending, calls.calls)?;
+    // The tables of what is open and of what is not an NFT are not by height; they are small.
     delete_by::<Refused>(store, |_, &found_at| found_at > to)?;
-    delete::<Questions>(store, |&number| question_height(number) > to)?;
-    delete::<Waiting>(store, |&(_, height, _)| height > to)?;
-    nft::rebuild::rebuild(store)?;
+    delete_by::<Waiting>(store, |&(_, height, _), _| height > to)?;
     rich::go_back(store, to)?;
-    forget_sets(store, blocks.txs)?;
-    delete::<Blocks>(store, |&height| height > to)?;
-    undo::forget(store, |key| RecordKey::from_bytes(key).is_none_or(|(_, height, _)| height > to))?;
 
-    commit(store, |txn| {
-        put_lanes(txn, to)?;
-        meta::count_rewind(txn, to)?;
-        txn.delete::<Meta>(&meta::key::<PendingRollback>());
-        Ok(())
-    })
+    let snapshot = store.snapshot()?;
+    let mut counts = Counts::new(1);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    forget_sets(&mut txn, blocks.txs)?;
+    put_lanes(&mut txn, to)?;
+    meta::count_rewind(&mut txn, to)?;
+    txn.delete::<Meta>(&meta::key::<PendingRollback>());
+    let (mut batch, _) = txn.finish();
+    for (spec, first) in [
+        (Txs::SPEC, blocks.txs + 1),
+        (EvmTxs::SPEC, blocks.evm_txs + 1),
+        (Calls::SPEC, calls.calls + 1),
+        (CallsByHeight::SPEC, to + 1),
+        (Questions::SPEC, question_number(to + 1, 0)),
+        (Blocks::SPEC, to + 1),
+    ] {
+        cut(&*snapshot, &mut batch, spec, first)?;
+    }
+    if cut(&*snapshot, &mut batch, NftLog::SPEC, to + 1)? {
+        nft::rebuild::begin(&mut batch);
+    }
+    undo::forget_above(&mut batch, to);
+    Ok(store.commit(batch, Durability::Synced)?)
+}
+
+/// Deletes the rows of `spec`, whose keys are numbers, from `first` on. Whether there are any.
+fn cut(
+    snapshot: &dyn Snapshot,
+    batch: &mut Batch,
+    spec: &'static TableSpec,
+    first: u64,
+) -> Result<bool, Error> {
+    let start = first.to_bytes();
+    let bounds = Bounds { start: &start, end: None };
+    let any = !snapshot.scan(spec, bounds, Order::Asc, 1)?.is_empty();
+    if any {
+        batch.delete_range(spec, start, BEYOND.to_vec());
+    }
+    Ok(any)
 }
 
 /// Sets the lanes of blocks and of internal transactions to where they were when `to` was the last height.
@@ -196,45 +224,33 @@ fn call_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<CallLane, Error> {
     Ok(CallLane { height: to, calls })
 }
 
-/// Deletes the rows of `T` whose key is `unwanted`.
-fn delete<T: Table>(store: &dyn Store, unwanted: impl Fn(&T::Key) -> bool) -> Result<(), Error> {
-    delete_by::<T>(store, |key, _| unwanted(key))
-}
-
 /// Deletes the rows of `T` that are `unwanted`.
 fn delete_by<T: Table>(
     store: &dyn Store,
     unwanted: impl Fn(&T::Key, &T::Value) -> bool,
 ) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    let mut batch = Batch::default();
+    let (snapshot, mut writer) = (store.snapshot()?, BulkWriter::new(store));
     store::for_each_row(&*snapshot, T::SPEC, Bounds::all(), |key, value| -> Result<(), Error> {
         let (decoded, value) = store::table::decode_row::<T>(key, value)?;
         if unwanted(&decoded, &value) {
-            batch.delete(T::SPEC, key.to_vec());
-            if batch.bytes() >= BATCH_BYTES {
-                store.commit(std::mem::take(&mut batch), Durability::Buffered)?;
-            }
+            writer.delete(T::SPEC, key.to_vec())?;
         }
         Ok(())
     })?;
-    Ok(store.commit(batch, Durability::Buffered)?)
+    Ok(writer.finish(Durability::Buffered)?)
 }
 
 /// Forgets the message-type sets that no transaction up to `txs` has.
-fn forget_sets(store: &dyn Store, txs: u64) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    let sets = store::table::rows::<MsgSets>(&*snapshot, &store::key::All, Order::Asc, usize::MAX)?;
-    commit(store, |txn| {
-        for (set, Message(row)) in sets.iter().filter(|(_, Message(row))| row.first_tx > txs) {
-            for name in &row.names {
-                txn.delete::<MsgSetByType>(&(store::key::Text(name.clone()), *set));
-            }
-            txn.delete::<MsgSetByNames>(&store::key::Text(joined(&row.names)));
-            txn.delete::<MsgSets>(set);
+fn forget_sets(txn: &mut Txn<'_>, txs: u64) -> Result<(), Error> {
+    let sets = store::table::rows::<MsgSets>(txn, &store::key::All, Order::Asc, usize::MAX)?;
+    for (set, Message(row)) in sets.iter().filter(|(_, Message(row))| row.first_tx > txs) {
+        for name in &row.names {
+            txn.delete::<MsgSetByType>(&(store::key::Text(name.clone()), *set));
         }
-        Ok(())
-    })
+        txn.delete::<MsgSetByNames>(&store::key::Text(joined(&row.names)));
+        txn.delete::<MsgSets>(set);
+    }
+    Ok(())
 }
 
 /// One commit of what `write` writes.

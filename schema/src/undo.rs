@@ -17,7 +17,7 @@ use crate::{Error, TABLES};
 
 /// Heights of a lane that can be taken back. A rollup has one sequencer and no forks: what is ever taken back is what a
 /// node lost that was restarted from a copy, or the last output of the chain that was challenged. That is rarely more than
-/// some minutes of blocks; what is more is taken back too, by reading the whole database.
+/// some minutes of blocks; what is more is taken back too, but slower ([`crate::rollback`]).
 pub const HEIGHTS: u64 = 256;
 
 /// zstd's quickest: a record lives for some minutes.
@@ -182,19 +182,12 @@ impl Record {
     }
 }
 
-/// Deletes the records that are `unwanted` by their keys, as far as the table can be read; the others fit no state. Nothing
-/// depends on them.
-pub(crate) fn forget(store: &dyn Store, unwanted: impl Fn(&[u8]) -> bool) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    let mut batch = Batch::default();
-    let read = store::for_each_row(&*snapshot, UndoRecords::SPEC, Bounds::all(), |key, _| {
-        if unwanted(key) {
-            batch.delete(UndoRecords::SPEC, key.to_vec());
-        }
-        Ok::<(), Error>(())
-    });
-    sparing(read)?;
-    Ok(store.commit(batch, Durability::Buffered)?)
+/// Deletes the records of heights above `to` with `batch`. None is read: they may be damaged.
+pub(crate) fn forget_above(batch: &mut Batch, to: u64) {
+    for lane in Lane::ALL {
+        let start = (lane.tag(), to.saturating_add(1)).to_bytes();
+        batch.delete_range(UndoRecords::SPEC, start, vec![lane.tag() + 1]);
+    }
 }
 
 /// What was read of the records; `None` if they are damaged. Everything can be done without them.

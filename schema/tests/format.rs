@@ -87,7 +87,10 @@ fn about_the_database(txn: &mut Txn<'_>) {
     let time = 1_700_000_000_123_456_789;
     meta::put(txn, &BlockLane { height: 300, txs: 7, evm_txs: 5, time, hash: (0..32).collect() });
     meta::put(txn, &CallLane { height: 299, calls: 12 });
-    meta::put(txn, &PendingRollback { to: 250, damaged: false });
+    meta::put(
+        txn,
+        &PendingRollback { to: 250, damaged: false, txs: Some(7), evm_txs: Some(5), calls: Some(12) },
+    );
     meta::put(txn, &Rewinds { count: 3, last_to: 299 });
     txn.put::<Dictionary>(&258, &Message(DictionaryRow { kind: 1, bytes: vec![0xaa, 0xbb] }));
     txn.put::<Descriptors>(
@@ -167,7 +170,7 @@ fn nfts(txn: &mut Txn<'_>) {
     txn.put::<Questions>(&question_number(300, 9), &Message(question));
     let waiter = Waiter { time, tx: 7, kind: 1, token_id: Some("9".to_owned()), ..Waiter::default() };
     txn.put::<Waiting>(&(contract(), 300, 9), &Message(waiter));
-    meta::put(txn, &PendingNftRebuild {});
+    meta::put(txn, &PendingNftRebuild { emptied: true, height: 200 });
 }
 
 fn rich_list(txn: &mut Txn<'_>) {

@@ -9,7 +9,7 @@
 //! Nothing here names a feature that only one engine has. An engine without column families puts
 //! [`TableSpec::tag`] in front of each key.
 
-use crate::{batch::Batch, error::Error};
+use crate::{batch::Batch, error::Error, key::successor};
 
 /// Declaration of a table. Neither name nor tag may ever be used for another table.
 #[derive(Debug, PartialEq, Eq)]
@@ -150,8 +150,7 @@ pub fn for_each_row<E: From<Error>>(
         }
         let bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
         let Some((last, _)) = rows.into_iter().next_back() else { return Ok(()) };
-        start = last;
-        start.push(0); // The smallest key beyond the last one.
+        start = successor(&last);
         chunk = next_chunk(chunk, bytes);
     }
 }

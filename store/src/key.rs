@@ -37,6 +37,11 @@ pub trait Key: Sized {
     }
 }
 
+/// The smallest key beyond `key`.
+pub fn successor(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
 macro_rules! big_endian {
     ($($number:ty),*) => {$(
         impl Key for $number {

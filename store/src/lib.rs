@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`engine`] | the contract of an engine: [`Store`], [`Snapshot`], [`TableSpec`], bounded scans |
 //! | [`batch`] | [`Batch`]: writes that are applied together |
+//! | [`bulk`] | [`BulkWriter`]: writes of any number, in commits of bounded size |
 //! | [`rocks`] | the engine on disk: [`RocksStore`], owned by one process and followed by any number |
 //! | [`mem`] | the reference engine: [`MemStore`] |
 //! | [`key`], [`value`] | bytes that sort like the values they stand for; bytes that come back as written |
@@ -69,6 +70,7 @@
 //! ```
 
 pub mod batch;
+pub mod bulk;
 pub mod engine;
 pub mod error;
 pub mod key;
@@ -81,6 +83,7 @@ pub mod txn;
 pub mod value;
 
 pub use batch::Batch;
+pub use bulk::BulkWriter;
 pub use engine::{
     Access, Bounds, Durability, Order, Row, Snapshot, Store, TableSpec, for_each_row, prefix_end,
 };

@@ -15,7 +15,7 @@ mod truncate;
 use std::ops::Range;
 
 pub use audit::{Fault, audit, mend};
-pub use truncate::truncate;
+pub use truncate::{truncate, truncate_owners};
 
 use crate::{
     engine::{Access, Bounds, Order, Snapshot, TableSpec},

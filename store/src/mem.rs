@@ -48,6 +48,9 @@ impl Store for MemStore {
         let tables = Arc::make_mut(&mut shared);
         for writes in batch.into_sorted() {
             let rows = Arc::make_mut(tables.entry(writes.table().tag).or_default());
+            for (start, end) in writes.ranges() {
+                rows.extract_if(start.clone()..end.clone(), |_, _| true).for_each(drop);
+            }
             for (key, value) in writes.iter() {
                 match value {
                     Some(value) => rows.insert(key.to_vec(), value.to_vec()),

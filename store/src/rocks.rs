@@ -11,7 +11,6 @@ mod damage;
 mod directory;
 mod fault;
 mod follower;
-mod gate;
 mod options;
 mod salvage;
 mod sizes;
@@ -72,7 +71,7 @@ impl RocksStore {
         directory::check_owned(path, tables)?;
         salvage::finish(path, tables, options)?;
         let still = Still::known(path)?;
-        let families = options.families(tables, &still.tables());
+        let families = RocksOptions::families(tables, &still.tables(), &options.cache());
         let db = DB::open_cf_descriptors(&options.owner(), path, families)
             .map_err(|error| fault(path, "opening", error))?;
         let handle = Handle { db };
@@ -91,7 +90,8 @@ impl RocksStore {
     /// for this follower's log and for nobody else.
     ///
     /// The view is that of opening until [`RocksStore::catch_up`]. A follower keeps all files of the
-    /// database open and holds what is in the owner's log in memory. Only on a local file system.
+    /// database open and holds what is in the owner's log in memory, twice once it has caught up, and three times while a
+    /// snapshot is held for longer than a second. Only on a local file system.
     pub fn follow(
         primary: &Path,
         own: &Path,
@@ -103,11 +103,11 @@ impl RocksStore {
         Ok(Self { path: primary.to_owned(), tables, role: Role::Follower(follower) })
     }
 
-    /// Makes all commits that the owner has made so far visible to new snapshots. It may wait for the
-    /// snapshots that are out, and new ones for it; so a thread must not take a second snapshot while it
-    /// holds one. When the owner has flushed, the database is opened anew, while snapshots go on.
+    /// Makes all commits that the owner has made so far visible to new snapshots. No snapshot waits for it, and it waits for
+    /// snapshots a second at most; when the owner has flushed, the database is opened anew, which takes as long as reading
+    /// the owner's log.
     ///
-    /// Nothing to do for an owner. After an error, try again; snapshots may fail until then.
+    /// Nothing to do for an owner. After an error, try again; new snapshots are of the state before until then.
     pub fn catch_up(&self) -> Result<(), Error> {
         match &self.role {
             Role::Owner { .. } => Ok(()),
@@ -122,6 +122,18 @@ impl RocksStore {
         let families = self.tables.iter().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
         let families: Vec<_> = families.iter().collect();
         db.flush_cfs_opt(&families, &FlushOptions::default())
+            .map_err(|error| self.noted(space.fault("flushing", error)))
+    }
+
+    /// Writes to table files what is in memory of the tables of which `batch` removes ranges. Reads jump over removed ranges in
+    /// older table files, but step over each of their rows that is in memory with them.
+    fn flush_ranges(&self, batch: &Batch) -> Result<(), Error> {
+        let (db, space) = self.owner()?;
+        let families = batch.ranged().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
+        if families.is_empty() {
+            return Ok(());
+        }
+        db.flush_cfs_opt(&families.iter().collect::<Vec<_>>(), &FlushOptions::default())
             .map_err(|error| self.noted(space.fault("flushing", error)))
     }
 
@@ -149,13 +161,10 @@ impl RocksStore {
         &self.path
     }
 
-    fn moment(&self) -> Result<RocksSnapshot<'_>, Error> {
+    fn moment(&self) -> RocksSnapshot<'_> {
         match &self.role {
-            Role::Owner { handle, .. } => Ok(RocksSnapshot::pinned(self, &handle.db)),
-            Role::Follower(follower) => {
-                let (instance, pass) = follower.enter()?;
-                Ok(RocksSnapshot::held(self, instance, pass))
-            }
+            Role::Owner { handle, .. } => RocksSnapshot::pinned(self, &handle.db),
+            Role::Follower(follower) => RocksSnapshot::held(self, follower.current()),
         }
     }
 
@@ -185,15 +194,19 @@ fn family<'a>(db: &'a DB, table: &'static TableSpec) -> Result<&'a ColumnFamily,
 
 impl Store for RocksStore {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
-        Ok(Box::new(self.moment()?))
+        Ok(Box::new(self.moment()))
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         let (db, space) = self.owner()?;
         space.spend(batch.bytes())?;
+        self.flush_ranges(&batch)?;
         let mut writes = WriteBatch::with_capacity_bytes(capacity(&batch));
         for table in batch.into_sorted() {
             let family = family(db, table.table())?;
+            for (start, end) in table.ranges() {
+                writes.delete_range_cf(family, start, end);
+            }
             for (key, value) in table.iter() {
                 match value {
                     Some(value) => writes.put_cf(family, key, value),

@@ -5,7 +5,7 @@
 use crate::{
     engine::{Bounds, Order, Snapshot, TableSpec, prefix_end},
     error::Error,
-    key::{Key, PrefixOf},
+    key::{Key, PrefixOf, successor},
     value::Value,
 };
 
@@ -66,11 +66,10 @@ pub fn rows_after<T: Table>(
 ) -> Result<Vec<RowOf<T>>, Error> {
     let mut start = prefix.prefix();
     let mut end = prefix_end(&start);
-    let mut after = after.to_bytes();
+    let after = after.to_bytes();
     match order {
         Order::Asc => {
-            after.push(0); // The smallest key beyond it.
-            start = start.max(after);
+            start = start.max(successor(&after));
         }
         Order::Desc => {
             end = Some(match end {

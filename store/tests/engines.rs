@@ -193,6 +193,36 @@ fn a_deleted_row_is_gone_and_deleting_an_absent_one_is_no_error(engine: &impl En
     assert_eq!(engine.keys(SCAN, Bounds::all(), Order::Desc), [[3], [1]]);
 }
 
+fn a_range_goes_with_its_batch_but_for_what_the_batch_sets(engine: &impl Engine) {
+    let keys: Vec<[u8; 2]> = (0..=255).flat_map(|a| [[a, 0], [a, 9]]).collect();
+    engine.put_keys(SCAN, &keys.iter().map(|key| &key[..]).collect::<Vec<_>>());
+    engine.put_keys(POINT, &[&[3, 0], &[5, 0]]);
+    let mut batch = Batch::new();
+    batch.put(SCAN, vec![3, 9], b"set before".to_vec());
+    batch.delete_range(SCAN, vec![2, 9], vec![200, 9]);
+    batch.delete_range(SCAN, vec![0xff], vec![0xff; 3]);
+    batch.put(SCAN, vec![3, 0], b"set after".to_vec());
+    batch.delete(SCAN, vec![3, 0]);
+    batch.delete(SCAN, vec![1, 0]);
+    // The wrong way round, and empty.
+    batch.delete_range(POINT, vec![9], vec![1]);
+    batch.delete_range(POINT, vec![3, 0], vec![3, 0]);
+    let mut all = Batch::new();
+    all.append(batch);
+    engine.commit(all);
+    let mut left = vec![vec![0, 0], vec![0, 9], vec![1, 9], vec![2, 0], vec![3, 9], vec![200, 9]];
+    left.extend(keys.iter().filter(|key| (201..255).contains(&key[0])).map(|key| key.to_vec()));
+    assert_eq!(engine.keys(SCAN, Bounds::all(), Order::Asc), left);
+    left.reverse();
+    assert_eq!(engine.keys(SCAN, Bounds::all(), Order::Desc), left);
+    assert_eq!(engine.keys(POINT, Bounds::all(), Order::Asc), [[3, 0], [5, 0]]);
+    assert_eq!(engine.get(SCAN, &[3, 9]).unwrap(), b"set before");
+    assert_eq!((engine.get(SCAN, &[2, 9]), engine.get(SCAN, &[100, 0])), (None, None));
+    // What comes later is there again.
+    engine.put_keys(SCAN, &[&[100, 0]]);
+    assert!(engine.get(SCAN, &[100, 0]).is_some());
+}
+
 fn many_keys_are_answered_in_their_order_and_as_often_as_asked(engine: &impl Engine) {
     for table in TABLES {
         engine.put(table, &[(b"a", b"1"), (b"b", b"2"), (b"c", b"")]);
@@ -328,6 +358,7 @@ every_engine![
     a_snapshot_sees_no_later_commit_and_a_new_one_does,
     the_last_write_of_a_key_in_a_batch_wins,
     a_deleted_row_is_gone_and_deleting_an_absent_one_is_no_error,
+    a_range_goes_with_its_batch_but_for_what_the_batch_sets,
     many_keys_are_answered_in_their_order_and_as_often_as_asked,
     empty_keys_and_values_are_rows,
     large_values_come_back_whole,

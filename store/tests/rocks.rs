@@ -219,27 +219,87 @@ fn a_follower_goes_on_when_the_owner_starts_again() {
 }
 
 #[test]
-fn a_followers_snapshot_does_not_change_while_it_is_held() {
+fn a_snapshot_that_is_held_stays_as_it_is_and_delays_neither_a_catch_up_nor_new_snapshots() {
     let (primary, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let owner = open(primary.path());
-    put(&owner, [(1, b"old".to_vec())], Durability::Buffered);
+    let next = |n: u32| {
+        put(&owner, [(1, noise(n))], Durability::Buffered);
+        if n.is_multiple_of(3) {
+            owner.flush().unwrap();
+        }
+    };
+    next(1);
     let follower = follow(primary.path(), own.path());
-    let snapshot = follower.snapshot().unwrap();
-    put(&owner, [(1, b"new".to_vec())], Durability::Buffered);
+    let held = follower.snapshot().unwrap();
+    // Each catch-up is on the thread that holds it: one that waited for it would never end.
+    for n in 2..10 {
+        next(n);
+        follower.catch_up().unwrap();
+        for table in TABLES {
+            assert_eq!(get(&follower, table, 1), Some(noise(n)));
+            assert_eq!(held.get(table, &1_u32.to_be_bytes()).unwrap(), Some(noise(1)));
+        }
+    }
+}
+
+#[test]
+fn snapshots_are_taken_while_a_catch_up_runs() {
+    let (primary, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let owner = open(primary.path());
+    put(&owner, [(1, noise(1))], Durability::Buffered);
+    let follower = follow(primary.path(), own.path());
+    follower.catch_up().unwrap();
+    let first = follower.snapshot().unwrap();
+    follower.catch_up().unwrap();
+    let second = follower.snapshot().unwrap();
+    put(&owner, [(1, noise(2))], Durability::Buffered);
     let (caught_up, catching_up) = mpsc::channel();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            follower.catch_up().unwrap();
-            caught_up.send(()).unwrap();
-        });
-        for _ in 0..2_000 {
-            assert_eq!(snapshot.get(POINT, &1_u32.to_be_bytes()).unwrap().unwrap(), b"old");
-        }
-        assert!(catching_up.try_recv().is_err(), "caught up under a snapshot");
-        drop(snapshot);
-        catching_up.recv().unwrap();
-        assert_eq!(get(&follower, POINT, 1).unwrap(), b"new");
+        // It waits for `first`, whose state is the next to catch up.
+        scope.spawn(|| caught_up.send(follower.catch_up()).unwrap());
+        let mut during = 0;
+        let outcome = loop {
+            assert_eq!(second.get(SCAN, &1_u32.to_be_bytes()).unwrap(), Some(noise(1)));
+            match catching_up.try_recv() {
+                Ok(outcome) => break outcome,
+                Err(_) => {
+                    let row = get(&follower, SCAN, 1).unwrap();
+                    assert!(row == noise(1) || row == noise(2));
+                    during += 1;
+                }
+            }
+        };
+        outcome.unwrap();
+        assert!(during > 100, "only {during} snapshots while it caught up");
     });
+    assert_eq!(first.get(SCAN, &1_u32.to_be_bytes()).unwrap(), Some(noise(1)));
+    assert_eq!(get(&follower, SCAN, 1), Some(noise(2)));
+}
+
+#[test]
+fn a_follower_has_three_states_at_most() {
+    let (primary, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let owner = open(primary.path());
+    put(&owner, [(1, noise(0))], Durability::Buffered);
+    let follower = follow(primary.path(), own.path());
+    let mut held = Vec::new();
+    let error = loop {
+        held.push(follower.snapshot().unwrap());
+        put(&owner, [(1, noise(u32::try_from(held.len()).unwrap()))], Durability::Buffered);
+        if let Err(error) = follower.catch_up() {
+            break error;
+        }
+    };
+    assert!(error.to_string().contains("three states"), "{error}");
+    assert_eq!(held.len(), 3);
+    // New snapshots are of the last state until one is free.
+    assert_eq!(get(&follower, SCAN, 1), Some(noise(2)));
+    held.remove(0);
+    follower.catch_up().unwrap();
+    assert_eq!(get(&follower, SCAN, 1), Some(noise(3)));
+    for (n, snapshot) in (1..).zip(&held) {
+        assert_eq!(snapshot.get(SCAN, &1_u32.to_be_bytes()).unwrap(), Some(noise(n)));
+    }
 }
 
 /// While one thread commits and flushes and another one catches up, a reader compares the tables.

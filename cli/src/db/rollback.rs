@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use schema::rewind::{By, rewind};
 use schema::rollback;
 use store::Store as _;
 
@@ -14,10 +15,13 @@ pub(super) fn roll_back(settings: &Settings, to: u64) -> anyhow::Result<()> {
     let store = own(settings.data()?)?;
     rollback::finish_pending(&store)?;
     let (before, calls_before) = lanes(&*store.snapshot()?)?;
-    rollback::rollback(&store, to)?;
+    let by = match rewind(&store, to)?.by {
+        By::UndoRecords => "by undo records",
+        By::FullRollback => "beyond the undo records",
+    };
     let (after, calls) = lanes(&*store.snapshot()?)?;
     let mut text = String::new();
-    writeln!(text, "rolled back from height {} to {}", before.height, after.height)?;
+    writeln!(text, "rolled back from height {} to {}, {by}", before.height, after.height)?;
     writeln!(text, "blocks        {} fewer", before.height - after.height)?;
     writeln!(text, "transactions  {} fewer, {} left", before.txs - after.txs, after.txs)?;
     writeln!(text, "EVM           {} fewer, {} left", before.evm_txs - after.evm_txs, after.evm_txs)?;

@@ -62,7 +62,7 @@ impl Nfts {
                     done = true;
                     break;
                 };
-                self.next = [&key[..], &[0]].concat();
+                self.next = store::key::successor(&key);
                 let Ok((height, Message(log))) = store::table::decode_row::<NftLog>(&key, &value) else {
                     continue;
                 };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ingest::{Config, Ingest};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::digest::TableDigest;
-use schema::meta::{self, BlockLane, CallLane, PendingRollback};
-use schema::rollback::{Impossible, finish_pending, rollback};
+use schema::meta::{self, BlockLane, CallLane};
+use schema::rollback::{Impossible, finish_pending, is_pending, rollback};
 use store::{MemStore, RocksOptions, RocksStore, Store};
 use testkit::ending::Ending;
 use testkit::{indexed, recording};
@@ -130,8 +130,7 @@ async fn a_rollback_that_ends_between_any_two_commits_is_finished_before_anythin
         indexed::index(Arc::clone(&recording), Options::default(), Arc::clone(&whole)).await.unwrap();
         let ending = Ending::after(commits, Arc::<MemStore>::clone(&store) as Arc<dyn Store>);
         let outcome = rollback(&ending, to);
-        let begun = meta::read::<PendingRollback>(&*store.snapshot().unwrap()).unwrap().is_some();
-        assert_eq!(begun, commits > 0 && outcome.is_err(), "after {commits} commits");
+        assert_eq!(is_pending(&*store).unwrap(), commits > 0 && outcome.is_err(), "after {commits} commits");
         if commits % 2 == 1 {
             finish_pending(&*store).unwrap();
             assert_eq!(indexed::digest(&*store).unwrap(), back, "after {commits} commits");
@@ -140,7 +139,7 @@ async fn a_rollback_that_ends_between_any_two_commits_is_finished_before_anythin
         indexed::index(Arc::clone(&recording), Options::default(), whole).await.unwrap();
         assert_eq!(indexed::digest(&*store).unwrap(), end, "after {commits} commits");
         if outcome.is_ok() {
-            assert!(commits > 10, "only {commits} commits");
+            assert!(commits > 6, "only {commits} commits");
             break;
         }
     }

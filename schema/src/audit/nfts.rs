@@ -70,7 +70,7 @@ fn fold(ground: &Ground<'_>, scratch: &dyn Store, report: &mut Report) -> Result
                 done = true;
                 break;
             };
-            start = [&key[..], &[0]].concat();
+            start = store::key::successor(&key);
             n += 1;
             // Rows that do not decode are found elsewhere.
             let Ok((height, Message(log))) = store::table::decode_row::<NftLog>(&key, &value) else {

@@ -90,7 +90,12 @@ fn hash(
 ) -> Result<HashPrefix, String> {
     let mut json = Vec::new();
     ground.codec.decode_into(table, seq, payload, &mut json).map_err(|error| error.to_string())?;
-    let record: Record = serde_json::from_slice(&json).map_err(|error| format!("a record: {error}"))?;
+    hash_in(&json)
+}
+
+/// The hash in a record's JSON.
+pub(crate) fn hash_in(json: &[u8]) -> Result<HashPrefix, String> {
+    let record: Record = serde_json::from_slice(json).map_err(|error| format!("a record: {error}"))?;
     let digits = record.txhash.strip_prefix("0x").unwrap_or(&record.txhash);
     let hash = hex::decode(digits).ok().and_then(|hash| <[u8; 32]>::try_from(hash).ok());
     hash.map(|hash| hash_prefix(&hash)).ok_or_else(|| "a record that begins with its hash".to_owned())

@@ -57,7 +57,7 @@ impl<'a> Rows<'a> {
         let bounds = Bounds { start: &self.start, end: self.end.as_deref() };
         let rows = self.snapshot.scan(self.spec, bounds, Order::Asc, ROWS)?;
         let Some((last, _)) = rows.last() else { return Ok(None) };
-        self.start = [last, &[0][..]].concat();
+        self.start = store::key::successor(last);
         self.chunk = rows.into_iter();
         Ok(self.chunk.next())
     }

@@ -115,15 +115,22 @@ fn add_origin(txn: &mut Txn<'_>, origin: &Origin) -> Result<(), Error> {
         return Ok(());
     }
     txn.put::<OriginNames>(&name, &origin.origin);
-    for ((_, address), ()) in store::table::rows::<CollectionsByName>(txn, &name, Order::Asc, usize::MAX)? {
-        if let Some(Message(mut collection)) = txn.get::<Collections>(&address)? {
-            origin.origin.clone_into(&mut collection.origin_name);
-            txn.put::<Collections>(&address, &Message(collection));
-            changed(txn, address)?;
+    let mut same_name = store::table::rows::<CollectionsByName>(txn, &name, Order::Asc, SAME_NAME)?;
+    while let Some((last, ())) = same_name.last().cloned() {
+        for ((_, address), ()) in same_name {
+            if let Some(Message(mut collection)) = txn.get::<Collections>(&address)? {
+                origin.origin.clone_into(&mut collection.origin_name);
+                txn.put::<Collections>(&address, &Message(collection));
+                changed(txn, address)?;
+            }
         }
+        same_name = store::table::rows_after::<CollectionsByName>(txn, &name, &last, Order::Asc, SAME_NAME)?;
     }
     Ok(())
 }
+
+/// Collections of one name that are read at a time: how many there are has no limit.
+const SAME_NAME: usize = 256;
 
 /// Notes that the names of the collection are to be read again.
 fn changed(txn: &mut Txn<'_>, address: Owner) -> Result<(), Error> {

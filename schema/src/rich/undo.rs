@@ -3,12 +3,12 @@
 //! Each block leaves behind what the rows were that it changed, for some heights; further back the list is cleared and
 //! made anew.
 
-use store::{Batch, Counts, Durability, Message, RANK, Store, Table, TableSpec, Txn};
+use store::{Batch, Bounds, Counts, Durability, Message, Order, RANK, Store, Table, TableSpec, Txn};
 
 use super::{Balances, Denoms, DenomsFolded, Erc20s, Holders, Newborns, RichUndo, amount_of, set_balance};
 use crate::Error;
+use crate::keys::BEYOND;
 use crate::meta::{self, Meta, RichLane};
-use crate::nft::rebuild::wipe;
 
 /// Heights that can be taken back.
 pub const UNDO_HEIGHTS: u64 = 1000;
@@ -89,7 +89,8 @@ pub enum Undone {
     Cleared,
 }
 
-/// Takes the rich list back to `to`. May be interrupted and called again.
+/// Takes the rich list back to `to`. May be interrupted and called again. The result is on the device after the next commit
+/// that is.
 pub fn go_back(store: &dyn Store, to: u64) -> Result<Undone, Error> {
     let Some(lane) = meta::read::<RichLane>(&*store.snapshot()?)? else { return Ok(Undone::Nothing) };
     if lane.height <= to && lane.baseline <= to {
@@ -139,27 +140,30 @@ fn undo(store: &dyn Store, height: u64) -> Result<(), Error> {
     meta::put(&mut txn, &lane);
     let (mut batch, _pending) = txn.finish();
     batch.append(raw);
-    Ok(store.commit(batch, Durability::Synced)?)
+    Ok(store.commit(batch, Durability::Buffered)?)
 }
 
 /// Forgets the whole rich list.
 pub fn clear(store: &dyn Store) -> Result<(), Error> {
-    // The lane's row goes first: an interrupted clearing is one of a list that is not there, and is done again.
     let mut batch = Batch::new();
     batch.delete(Meta::SPEC, store::Key::to_bytes(&meta::key::<RichLane>()));
-    store.commit(batch, Durability::Synced)?;
-    wipe_all(store)
-}
-
-/// Finishes a clearing that was interrupted: without a lane there is no rich list.
-pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
-    let begun = meta::read::<RichLane>(&*store.snapshot()?)?.is_some();
-    if begun { Ok(()) } else { wipe_all(store) }
-}
-
-fn wipe_all(store: &dyn Store) -> Result<(), Error> {
     for spec in TABLES {
-        wipe(store, spec, &[])?;
+        batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
     }
-    wipe(store, RANK, &[Holders::SPEC.tag])
+    batch.delete_range(RANK, vec![Holders::SPEC.tag], vec![Holders::SPEC.tag + 1]);
+    Ok(store.commit(batch, Durability::Synced)?)
+}
+
+/// Finishes a clearing that was interrupted, as those of earlier versions could be: without a lane there is no rich list.
+pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    if meta::read::<RichLane>(&*snapshot)?.is_some() {
+        return Ok(());
+    }
+    for spec in TABLES {
+        if !snapshot.scan(spec, Bounds::all(), Order::Asc, 1)?.is_empty() {
+            return clear(store);
+        }
+    }
+    Ok(())
 }

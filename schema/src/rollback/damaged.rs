@@ -6,21 +6,25 @@
 use std::collections::BTreeSet;
 
 use store::{
-    Batch, Bounds, COUNT, Durability, Key as _, List, Message, Order, Store, Table, Value as _, prefix_end,
+    Bounds, BulkWriter, COUNT, Counts, Durability, Key as _, List, Message, Order, Store, Table, Txn,
+    Value as _, prefix_end,
 };
 
-use super::{BATCH_BYTES, block_lane_at, call_lane_at, commit};
+use super::{block_lane_at, call_lane_at};
 use crate::block::Blocks;
 use crate::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use crate::internal_tx::{AccountCalls, Calls, CallsByHash, CallsByHeight};
+use crate::keys::BEYOND;
 use crate::meta::{self, BlockLane, CallLane, Identity, Meta, PendingRollback, RichLane};
 use crate::msg_set::{MsgSetByNames, MsgSetByType, MsgSets};
 use crate::nft::rebuild;
 use crate::nft::{NftLog, Questions, Refused, Waiting, question_height};
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use crate::{Error, open, rich, undo};
+use crate::undo::UndoRecords;
+use crate::{Error, open, rich};
 
-/// Takes back every block above `to`, which may be the height before the first.
+/// Takes back every block above `to`, which may be the height before the first, but for the rebuild of NFTs, for which it
+/// leaves the mark.
 pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     let Identity { start_height, .. } = open::existing(store)?;
     let (blocks, calls) = if to < start_height {
@@ -48,26 +52,28 @@ pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     keep::<Questions>(store, |&number, _| question_height(number) <= to)?;
     keep::<Waiting>(store, |&(_, height, _), _| height <= to)?;
     forget_sets(store)?;
-    rebuild::rebuild(store)?;
     take_rich_list_back(store, to)?;
     keep::<Blocks>(store, |&height, _| height <= to)?;
-    // They may be damaged too, and nothing depends on them.
-    undo::forget(store, |_| true)?;
 
-    commit(store, |txn| {
-        if to < start_height {
-            txn.delete::<Meta>(&meta::key::<BlockLane>());
-            txn.delete::<Meta>(&meta::key::<CallLane>());
-        } else {
-            meta::put(txn, &blocks);
-            if meta::read::<CallLane>(&*store.snapshot()?)?.is_some() {
-                meta::put(txn, &calls);
-            }
+    let snapshot = store.snapshot()?;
+    let mut counts = Counts::new(1);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    if to < start_height {
+        txn.delete::<Meta>(&meta::key::<BlockLane>());
+        txn.delete::<Meta>(&meta::key::<CallLane>());
+    } else {
+        meta::put(&mut txn, &blocks);
+        if meta::read::<CallLane>(&txn)?.is_some() {
+            meta::put(&mut txn, &calls);
         }
-        meta::count_rewind(txn, to)?;
-        txn.delete::<Meta>(&meta::key::<PendingRollback>());
-        Ok(())
-    })
+    }
+    meta::count_rewind(&mut txn, to)?;
+    txn.delete::<Meta>(&meta::key::<PendingRollback>());
+    let (mut batch, _) = txn.finish();
+    rebuild::begin(&mut batch);
+    // They may be damaged too, and nothing depends on them.
+    batch.delete_range(UndoRecords::SPEC, Vec::new(), BEYOND.to_vec());
+    Ok(store.commit(batch, Durability::Synced)?)
 }
 
 /// Takes the rich list back, or away where that does not work.
@@ -82,18 +88,14 @@ fn take_rich_list_back(store: &dyn Store, to: u64) -> Result<(), Error> {
 
 /// Deletes the rows of `T` that are not `wanted`, and those whose key does not decode.
 fn keep<T: Table>(store: &dyn Store, wanted: impl Fn(&T::Key, &[u8]) -> bool) -> Result<(), Error> {
-    let snapshot = store.snapshot()?;
-    let mut batch = Batch::default();
+    let (snapshot, mut writer) = (store.snapshot()?, BulkWriter::new(store));
     store::for_each_row(&*snapshot, T::SPEC, Bounds::all(), |key, value| -> Result<(), Error> {
         if T::Key::from_bytes(key).is_none_or(|decoded| !wanted(&decoded, value)) {
-            batch.delete(T::SPEC, key.to_vec());
-            if batch.bytes() >= BATCH_BYTES {
-                store.commit(std::mem::take(&mut batch), Durability::Buffered)?;
-            }
+            writer.delete(T::SPEC, key.to_vec())?;
         }
         Ok(())
     })?;
-    Ok(store.commit(batch, Durability::Buffered)?)
+    Ok(writer.finish(Durability::Buffered)?)
 }
 
 /// Forgets the message-type sets that no transaction has any more.
@@ -106,7 +108,7 @@ fn forget_sets(store: &dyn Store) -> Result<(), Error> {
         let bounds = Bounds { start: &after, end: end.as_deref() };
         let counts = snapshot.scan(COUNT, bounds, Order::Asc, 1024)?;
         let Some((last, _)) = counts.last() else { break };
-        after = [last, &[0][..]].concat();
+        after = store::key::successor(last);
         left.extend(counts.iter().filter_map(|(key, _)| u32::from_bytes(key.get(1..)?)));
     }
     drop(snapshot);

@@ -4,7 +4,7 @@
 //! memory is bounded.
 
 use crate::{
-    batch::Batch,
+    bulk::BulkWriter,
     engine::{Bounds, Durability, Order, Snapshot, Store, TableSpec, for_each_row, prefix_end},
     error::Error,
     list::{COUNT, entry_key},
@@ -70,25 +70,18 @@ pub fn audit(
 /// list meanwhile. The result is on the device.
 pub fn mend(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
-    let mut mender = Mender { store, spec, batch: Batch::new(), owner: Vec::new(), len: 0, last: 0 };
+    let mut mender = Mender { writer: BulkWriter::new(store), spec, owner: Vec::new(), len: 0, last: 0 };
     for_each_row(&*snapshot, spec, Bounds::all(), |key, value| mender.row(&*snapshot, key, value, cutoff))?;
     mender.close(&*snapshot)?;
-    let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
-    mender.commit()?;
+    mender.writer.finish(Durability::Buffered)?;
     drop(snapshot);
-    let snapshot = store.snapshot()?;
+    let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
+    let (snapshot, mut writer) = (store.snapshot()?, BulkWriter::new(store));
     for_each_row(&*snapshot, COUNT, Bounds { start: &start, end: end.as_deref() }, |key, _| {
-        if !has_rows(&*snapshot, spec, &key[1..])? {
-            mender.batch.delete(COUNT, key.to_vec());
-        }
-        mender.commit_if_large()
+        if has_rows(&*snapshot, spec, &key[1..])? { Ok(()) } else { writer.delete(COUNT, key.to_vec()) }
     })?;
-    mender.commit()?;
-    store.sync()
+    writer.finish(Durability::Synced)
 }
-
-/// Bytes of writes in one commit.
-const BATCH_BYTES: usize = 4 << 20;
 
 impl Fault {
     fn row(table: &'static TableSpec, key: &[u8], value: &[u8], expected: &str, from: u64) -> Self {
@@ -162,9 +155,8 @@ impl Owner {
 }
 
 struct Mender<'a> {
-    store: &'a dyn Store,
+    writer: BulkWriter<'a>,
     spec: &'static TableSpec,
-    batch: Batch,
     owner: Vec<u8>,
     /// Entries of the owner that stay, so far.
     len: u64,
@@ -174,25 +166,26 @@ struct Mender<'a> {
 impl Mender<'_> {
     fn row(&mut self, snapshot: &dyn Snapshot, key: &[u8], value: &[u8], cutoff: u64) -> Result<(), Error> {
         let Some((owner, ordinal)) = split(key) else {
-            self.batch.delete(self.spec, key.to_vec());
-            return self.commit_if_large();
+            return self.writer.delete(self.spec, key.to_vec());
         };
         if owner != self.owner {
             self.close(snapshot)?;
             self.owner = owner.to_vec();
         }
         match u64::decode(value).filter(|number| *number < cutoff && *number > self.last) {
-            None => self.batch.delete(self.spec, key.to_vec()),
+            None => self.writer.delete(self.spec, key.to_vec()),
             Some(number) => {
-                if ordinal != self.len {
-                    self.batch.delete(self.spec, key.to_vec());
-                    self.batch.put(self.spec, entry_key(owner, self.len), value.to_vec());
-                }
+                let place = self.len;
                 self.len += 1;
                 self.last = number;
+                if ordinal == place {
+                    return Ok(());
+                }
+                // If it ends between the two, the entry stands there twice, and one of them goes the next time.
+                self.writer.put(self.spec, entry_key(owner, place), value.to_vec())?;
+                self.writer.delete(self.spec, key.to_vec())
             }
         }
-        self.commit_if_large()
     }
 
     /// Writes the length of the owner in hand.
@@ -201,18 +194,10 @@ impl Mender<'_> {
         if self.len > 0 && snapshot.get(COUNT, &key)?.as_deref().and_then(u64::decode) != Some(self.len) {
             let mut value = Vec::new();
             self.len.encode(&mut value);
-            self.batch.put(COUNT, key, value);
+            self.writer.put(COUNT, key, value)?;
         }
         (self.len, self.last) = (0, 0);
         Ok(())
-    }
-
-    fn commit_if_large(&mut self) -> Result<(), Error> {
-        if self.batch.bytes() >= BATCH_BYTES { self.commit() } else { Ok(()) }
-    }
-
-    fn commit(&mut self) -> Result<(), Error> {
-        self.store.commit(std::mem::take(&mut self.batch), Durability::Buffered)
     }
 }
 

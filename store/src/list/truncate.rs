@@ -7,7 +7,8 @@ use crate::{
     batch::Batch,
     engine::{Bounds, Durability, Order, Snapshot, Store, TableSpec, prefix_end},
     error::Error,
-    list::{COUNT, decode_number, entry_below_len, entry_key, raw_position},
+    key::successor,
+    list::{COUNT, decode_number, entry_below_len, entry_key, raw_position, stored_len},
     value::Value,
 };
 
@@ -25,7 +26,7 @@ pub fn truncate(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Res
         let bounds = Bounds { start: &start, end: end.as_deref() };
         let counts = snapshot.scan(COUNT, bounds, Order::Asc, OWNERS_PER_SNAPSHOT)?;
         let Some((last, _)) = counts.last() else { break };
-        start = [last, &[0][..]].concat(); // The smallest key beyond the last one.
+        start = successor(last);
         let mut cut = Cut { store, snapshot: &*snapshot, spec, batch: Batch::new() };
         for (key, value) in &counts {
             dropped += cut.owner(key, decode_number(COUNT, key, value)?, cutoff)?;
@@ -34,6 +35,22 @@ pub fn truncate(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Res
     }
     store.sync()?;
     Ok(dropped)
+}
+
+/// Like [`truncate`], for `owners` (their keys) only, without a wait for the device.
+pub fn truncate_owners<'a>(
+    store: &dyn Store,
+    spec: &'static TableSpec,
+    owners: impl IntoIterator<Item = &'a Vec<u8>>,
+    cutoff: u64,
+) -> Result<(), Error> {
+    let snapshot = store.snapshot()?;
+    let mut cut = Cut { store, snapshot: &*snapshot, spec, batch: Batch::new() };
+    for owner in owners {
+        let count_key = [&[spec.tag], owner.as_slice()].concat();
+        cut.owner(&count_key, stored_len(&*snapshot, &count_key)?, cutoff)?;
+    }
+    cut.commit()
 }
 
 /// Owners dealt with under one snapshot: few enough to hold in memory, and for the snapshot to be short.

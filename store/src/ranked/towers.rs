@@ -8,7 +8,7 @@ use super::{RANK, Ranked};
 use crate::{
     engine::{Bounds, Order, Row, Snapshot, TableSpec, prefix_end},
     error::Error,
-    key::Key,
+    key::{Key, successor},
     table::corrupt,
     txn::Txn,
     value::{put_varint, take_varint},
@@ -144,8 +144,8 @@ impl Set {
         let prefix = self.rank_key(level, &[]);
         let end = prefix_end(&prefix);
         loop {
-            let mut start = self.rank_key(level, lower);
-            start.push(0); // Beyond the tower itself; no item is the beginning of another.
+            // Beyond the tower itself; no item is the beginning of another.
+            let start = successor(&self.rank_key(level, lower));
             let bounds = Bounds { start: &start, end: end.as_deref() };
             let towers = snapshot.scan(RANK, bounds, Order::Asc, CHUNK)?;
             for (key, value) in &towers {
@@ -231,8 +231,7 @@ impl Set {
         level: usize,
         item: &[u8],
     ) -> Result<Option<(Vec<u8>, u64)>, Error> {
-        let mut start = self.rank_key(level, item);
-        start.push(0);
+        let start = successor(&self.rank_key(level, item));
         let end = prefix_end(&self.rank_key(level, &[]));
         let bounds = Bounds { start: &start, end: end.as_deref() };
         let next = snapshot.scan(RANK, bounds, Order::Asc, 1)?.pop();
@@ -268,7 +267,7 @@ fn count(snapshot: &dyn Snapshot, spec: &'static TableSpec, start: &[u8], end: &
         let chunk = snapshot.scan(spec, Bounds { start: &start, end: Some(end) }, Order::Asc, CHUNK)?;
         rows += chunk.len() as u64;
         match chunk.last() {
-            Some((last, _)) if chunk.len() == CHUNK => start = [last, &[0][..]].concat(),
+            Some((last, _)) if chunk.len() == CHUNK => start = successor(last),
             _ => return Ok(rows),
         }
     }

@@ -11,58 +11,73 @@
 //!
 //! The first takes a new log, which RocksDB starts before it flushes the last writes of the one before. The
 //! second takes a deletion. So a state counts only if neither happened while it was made, and as soon as
-//! there is a new log, we open another secondary beside the old one and let new snapshots go there.
+//! there is a new log, we open another secondary.
+//!
+//! Nothing waits for a catch-up: there are two secondaries, new snapshots are taken of one, and the other one, which no
+//! snapshot uses, catches up and takes its place. Each holds what is in the owner's log in memory; blocks of table files
+//! are in one cache for both. If snapshots hold the other one too long, a third is opened, and there are never more.
 
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use rocksdb::DB;
+use rocksdb::{Cache, DB};
 
-use super::{
-    Handle, RocksOptions,
-    directory::Listing,
-    fault::fault,
-    gate::{Gate, Pass},
-    skipped,
-};
+use super::{Handle, RocksOptions, directory::Listing, fault::fault, skipped};
 use crate::{engine::TableSpec, error::Error};
 
 pub(super) struct Follower {
+    source: Source,
+    /// The secondary that new snapshots are taken of.
+    current: Mutex<Arc<Secondary>>,
+    /// Locked through a catch-up, of which there is one at a time.
+    standby: Mutex<Standby>,
+}
+
+/// What a secondary is opened with.
+struct Source {
     primary: PathBuf,
     own: PathBuf,
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
-    current: Mutex<Arc<Instance>>,
-    /// Held through a catch-up, of which there is one at a time.
-    advancing: Mutex<()>,
+    cache: Cache,
 }
 
-/// A secondary instance of RocksDB, good until the owner starts another log.
-pub(super) struct Instance {
+/// A secondary instance of RocksDB, good until the owner starts another log. It changes only while no snapshot has it.
+pub(super) struct Secondary {
     handle: Handle,
-    gate: Arc<Gate>,
     /// Number of the newest log when it was opened.
     log: u64,
-    /// Whether it shows the state of one moment; not if a catch-up failed half-way.
-    settled: AtomicBool,
     /// The table files that it shows, and those that were there besides: files of the database that it should show, files
     /// that were still being written, and files that were not needed any more.
     files: BTreeSet<String>,
 }
 
-impl Instance {
+impl Secondary {
     pub(super) fn db(&self) -> &DB {
         &self.handle.db
     }
 }
+
+/// The secondaries that no new snapshot is taken of.
+#[derive(Default)]
+struct Standby {
+    /// The one that was current before: the next one to catch up. None at first, and after an error.
+    next: Option<Arc<Secondary>>,
+    /// One that was given up because snapshots held it. It closes with the last of them.
+    retired: Weak<Secondary>,
+}
+
+/// How long a catch-up waits for the snapshots of the next secondary. Most requests take less, and another one costs as much
+/// memory as the owner's log.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Between two looks whether snapshots still hold a secondary.
+const LOOK: Duration = Duration::from_millis(1);
 
 impl Follower {
     pub(super) fn new(
@@ -71,60 +86,64 @@ impl Follower {
         tables: &'static [&'static TableSpec],
         options: RocksOptions,
     ) -> Result<Self, Error> {
-        let first = Arc::new(open(&primary, &own, tables, options, None)?);
-        Ok(Self { primary, own, tables, options, current: Mutex::new(first), advancing: Mutex::new(()) })
+        let source = Source { primary, own, tables, options, cache: options.cache() };
+        let current = Mutex::new(Arc::new(source.open(None)?));
+        Ok(Self { source, current, standby: Mutex::default() })
     }
 
-    /// The state of the last catch-up, which the pass keeps as it is.
-    pub(super) fn enter(&self) -> Result<(Arc<Instance>, Pass), Error> {
-        loop {
-            let instance = self.current();
-            let pass = instance.gate.enter();
-            // While we waited at the gate, the instance may have been given up.
-            if Arc::ptr_eq(&instance, &self.current()) {
-                return if instance.settled.load(Ordering::Acquire) {
-                    Ok((instance, pass))
-                } else {
-                    let message = "the last catch-up failed: catch up again".to_owned();
-                    Err(Error::Engine { path: self.primary.clone(), doing: "following", message })
-                };
-            }
-        }
-    }
-
-    pub(super) fn catch_up(&self) -> Result<(), Error> {
-        let _one_at_a_time = self.advancing.lock().unwrap_or_else(PoisonError::into_inner);
-        let instance = self.current();
-        let files = Listing::of(&self.primary)?;
-        if files.newest_log != instance.log {
-            return self.replace(); // Readers go on with the old one meanwhile.
-        }
-        instance.gate.alone(|| {
-            instance.settled.store(false, Ordering::Release);
-            let caught_up = instance.db().try_catch_up_with_primary();
-            if caught_up.is_err() || !files.still_holds(&self.primary)? {
-                return self.replace();
-            }
-            instance.settled.store(true, Ordering::Release);
-            Ok(())
-        })
-    }
-
-    fn replace(&self) -> Result<(), Error> {
-        let before = self.current();
-        let fresh = open(&self.primary, &self.own, self.tables, self.options, Some(&before.files))?;
-        let fresh = Arc::new(fresh);
-        *self.lock_current() = fresh;
-        Ok(())
-    }
-
-    fn current(&self) -> Arc<Instance> {
+    /// The state of the last catch-up, which does not change while the secondary is held.
+    pub(super) fn current(&self) -> Arc<Secondary> {
         Arc::clone(&self.lock_current())
     }
 
+    pub(super) fn catch_up(&self) -> Result<(), Error> {
+        let mut standby = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = standby.take_unused(&self.source.primary)?;
+        let files = Listing::of(&self.source.primary)?;
+        let next = match next {
+            // A catch-up that fails half-way leaves no state of one moment.
+            Some(next)
+                if next.log == files.newest_log
+                    && next.db().try_catch_up_with_primary().is_ok()
+                    && files.still_holds(&self.source.primary)? =>
+            {
+                next
+            }
+            outdated => {
+                // Closed first: its memory is as much as that of the one that takes its place.
+                drop(outdated);
+                Arc::new(self.source.open(Some(&self.current().files))?)
+            }
+        };
+        standby.next = Some(std::mem::replace(&mut *self.lock_current(), next));
+        Ok(())
+    }
+
     // The lock is held for an assignment only, which does not panic.
-    fn lock_current(&self) -> MutexGuard<'_, Arc<Instance>> {
+    fn lock_current(&self) -> MutexGuard<'_, Arc<Secondary>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Standby {
+    /// The next secondary, if there is one and no snapshot has it any more; one that is held for too long is retired.
+    fn take_unused(&mut self, primary: &Path) -> Result<Option<Arc<Secondary>>, Error> {
+        let Some(mut next) = self.next.take() else { return Ok(None) };
+        let since = Instant::now();
+        // No snapshot is taken of it any more, so the number of those that have it only falls.
+        while Arc::get_mut(&mut next).is_none() {
+            if since.elapsed() >= PATIENCE {
+                if self.retired.strong_count() > 0 {
+                    self.next = Some(next);
+                    let message = "snapshots hold each of three states for too long; try again".to_owned();
+                    return Err(Error::Engine { path: primary.to_owned(), doing: "following", message });
+                }
+                self.retired = Arc::downgrade(&next);
+                return Ok(None);
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(Some(next))
     }
 }
 
@@ -135,52 +154,51 @@ const MAX_ATTEMPTS: u32 = 64;
 /// The longest pause between two attempts.
 const MAX_PAUSE: Duration = Duration::from_millis(20);
 
-fn open(
-    primary: &Path,
-    own: &Path,
-    tables: &'static [&'static TableSpec],
-    options: RocksOptions,
-    before: Option<&BTreeSet<String>>,
-) -> Result<Instance, Error> {
-    let mut attempts = 0_u32;
-    loop {
-        attempts += 1;
-        let files = Listing::of(primary)?;
-        let families = options.families(tables, &BTreeSet::new());
-        let opened = DB::open_cf_descriptors_as_secondary(&RocksOptions::follower(), primary, own, families);
-        let undisturbed = files.still_holds(primary)?;
-        match opened {
-            Ok(db) if undisturbed => {
-                let (handle, gate, settled) = (Handle { db }, Arc::default(), AtomicBool::new(true));
-                let shown = skipped::shown(&handle.db, primary)?;
-                let there = Listing::of(primary)?.table_files();
-                // At full speed there are always files that are still being written. Those that came since the instance
-                // before are suspect when the next one does not show them either; at the start all are.
-                let listed = files.table_files();
-                let known = before.unwrap_or(&listed);
-                let suspects = known.iter().filter(|&name| there.contains(name) && !shown.contains(name));
-                match skipped::check(primary, tables, options, &suspects.cloned().collect()) {
-                    // An owner may have deleted a file between the moment that it was listed and that it was opened.
-                    Err(Error::Engine { .. }) if attempts < MAX_ATTEMPTS => {}
-                    checked => {
-                        checked?;
-                        let (log, files) = (files.newest_log, there.union(&shown).cloned().collect());
-                        return Ok(Instance { handle, gate, log, settled, files });
+impl Source {
+    /// A secondary of the database as it is now. `before` are the files of the one before.
+    fn open(&self, before: Option<&BTreeSet<String>>) -> Result<Secondary, Error> {
+        let Self { primary, own, tables, options, cache } = self;
+        let mut attempts = 0_u32;
+        loop {
+            attempts += 1;
+            let files = Listing::of(primary)?;
+            let families = RocksOptions::families(tables, &BTreeSet::new(), cache);
+            let opened =
+                DB::open_cf_descriptors_as_secondary(&RocksOptions::follower(), primary, own, families);
+            let undisturbed = files.still_holds(primary)?;
+            match opened {
+                Ok(db) if undisturbed => {
+                    let handle = Handle { db };
+                    let shown = skipped::shown(&handle.db, primary)?;
+                    let there = Listing::of(primary)?.table_files();
+                    // At full speed there are always files that are still being written. Those that came since the instance
+                    // before are suspect when the next one does not show them either; at the start all are.
+                    let listed = files.table_files();
+                    let known = before.unwrap_or(&listed);
+                    let suspects = known.iter().filter(|&name| there.contains(name) && !shown.contains(name));
+                    match skipped::check(primary, tables, *options, &suspects.cloned().collect()) {
+                        // An owner may have deleted a file between the moment that it was listed and that it was opened.
+                        Err(Error::Engine { .. }) if attempts < MAX_ATTEMPTS => {}
+                        checked => {
+                            checked?;
+                            let (log, files) = (files.newest_log, there.union(&shown).cloned().collect());
+                            return Ok(Secondary { handle, log, files });
+                        }
                     }
                 }
+                Err(error) if undisturbed || attempts == MAX_ATTEMPTS => {
+                    return Err(fault(primary, "following", error));
+                }
+                Ok(db) if attempts == MAX_ATTEMPTS => {
+                    drop(Handle { db });
+                    let message =
+                        format!("its files changed during each of {MAX_ATTEMPTS} attempts; try again");
+                    return Err(Error::Engine { path: primary.clone(), doing: "following", message });
+                }
+                Ok(db) => drop(Handle { db }),
+                Err(_) => {} // It may have been caught between a deletion and the news of it.
             }
-            Err(error) if undisturbed || attempts == MAX_ATTEMPTS => {
-                return Err(fault(primary, "following", error));
-            }
-            Ok(db) if attempts == MAX_ATTEMPTS => {
-                drop(Handle { db });
-                let message = format!("its files changed during each of {MAX_ATTEMPTS} attempts; try again");
-                return Err(Error::Engine { path: primary.to_owned(), doing: "following", message });
-            }
-            Ok(db) => drop(Handle { db }),
-            Err(_) => {} // It may have been caught between a deletion and the news of it.
+            thread::sleep(Duration::from_millis(attempts.into()).min(MAX_PAUSE));
         }
-        // A reader at the gate waits meanwhile, rather than being refused.
-        thread::sleep(Duration::from_millis(attempts.into()).min(MAX_PAUSE));
     }
 }

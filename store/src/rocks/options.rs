@@ -20,7 +20,8 @@ pub struct RocksOptions {
     /// Memory for blocks of table files, their indexes and filters, shared by all tables.
     pub cache_bytes: usize,
     /// Memory for writes that are not in table files yet, shared by all tables. The log is at most twice
-    /// as long, which also bounds what a follower holds in memory and how long a start takes.
+    /// as long, which also bounds how long a start takes, and what each of a follower's two states, and for a while a third
+    /// one, holds in memory.
     pub write_buffer_bytes: usize,
     /// Table files held open at a time; -1 for all. A file has up to 64 MiB, and systems commonly grant a
     /// process 1,024. A follower ignores this and holds all.
@@ -119,7 +120,7 @@ impl RocksOptions {
         options
     }
 
-    /// Like [`Self::families`], but none is compacted: that would only run into the damage.
+    /// Like [`Self::families`] with a small cache, but none is compacted: that would only run into the damage.
     pub(super) fn still_families(self, tables: &'static [&'static TableSpec]) -> Vec<ColumnFamilyDescriptor> {
         let cache = Cache::new_lru_cache(self.cache_bytes.min(8 * MIB));
         let still = |table: &&'static TableSpec| {
@@ -135,16 +136,20 @@ impl RocksOptions {
         family(table.access, &Cache::new_lru_cache(8 * MIB))
     }
 
-    /// The column families of `tables`, with one cache for all; those that are named in `still` are not compacted.
+    /// A cache of the size that is set, for all tables.
+    pub(super) fn cache(self) -> Cache {
+        // RocksDB's default since 10.7: no lock on the read path. 0 lets it size its table by itself.
+        Cache::new_hyper_clock_cache(self.cache_bytes, 0)
+    }
+
+    /// The column families of `tables` over `cache`; those that are named in `still` are not compacted.
     pub(super) fn families(
-        self,
         tables: &'static [&'static TableSpec],
         still: &BTreeSet<String>,
+        cache: &Cache,
     ) -> Vec<ColumnFamilyDescriptor> {
-        // RocksDB's default since 10.7: no lock on the read path. 0 lets it size its table by itself.
-        let cache = Cache::new_hyper_clock_cache(self.cache_bytes, 0);
         let family = |table: &&TableSpec| {
-            let mut options = family(table.access, &cache);
+            let mut options = family(table.access, cache);
             options.set_disable_auto_compactions(still.contains(table.name));
             ColumnFamilyDescriptor::new(table.name, options)
         };

@@ -21,7 +21,7 @@ pub struct TableSize {
 impl RocksStore {
     /// Sizes of all tables, in the order they were declared.
     pub fn table_sizes(&self) -> Result<Vec<TableSize>, Error> {
-        let snapshot = self.moment()?;
+        let snapshot = self.moment();
         let db = snapshot.db();
         let size = |table: &&'static TableSpec| {
             let family = family(db, table)?;

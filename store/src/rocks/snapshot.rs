@@ -1,7 +1,8 @@
 //! Reading from RocksDB at one moment.
 //!
 //! What must hold: every read of a snapshot sees the same state. The owner's reads name a snapshot of
-//! RocksDB; a follower's cannot (iterators refuse it, `Get` silently ignores it), so they keep catch-ups out.
+//! RocksDB; a follower's cannot (iterators refuse it, `Get` silently ignores it), so they hold a secondary, which does not change
+//! while it is held.
 
 use std::sync::Arc;
 
@@ -10,8 +11,7 @@ use rocksdb::{DB, ReadOptions, SnapshotWithThreadMode};
 use super::{
     RocksStore, family,
     fault::{fault, of_table},
-    follower::Instance,
-    gate::Pass,
+    follower::Secondary,
 };
 use crate::{
     engine::{Bounds, Order, Row, Snapshot, TableSpec},
@@ -27,14 +27,14 @@ pub(super) struct RocksSnapshot<'a> {
 
 enum Moment<'a> {
     Pinned { db: &'a DB, snapshot: SnapshotWithThreadMode<'a, DB> },
-    Held { instance: Arc<Instance>, _pass: Pass },
+    Held(Arc<Secondary>),
 }
 
 impl Moment<'_> {
     fn db(&self) -> &DB {
         match self {
             Moment::Pinned { db, .. } => db,
-            Moment::Held { instance, .. } => instance.db(),
+            Moment::Held(secondary) => secondary.db(),
         }
     }
 
@@ -42,7 +42,7 @@ impl Moment<'_> {
         let mut options = ReadOptions::default();
         match self {
             Moment::Pinned { snapshot, .. } => options.set_snapshot(snapshot),
-            Moment::Held { .. } => {}
+            Moment::Held(_) => {}
         }
         options
     }
@@ -53,8 +53,8 @@ impl<'a> RocksSnapshot<'a> {
         Self::at(store, Moment::Pinned { db, snapshot: db.snapshot() })
     }
 
-    pub(super) fn held(store: &'a RocksStore, instance: Arc<Instance>, pass: Pass) -> Self {
-        Self::at(store, Moment::Held { instance, _pass: pass })
+    pub(super) fn held(store: &'a RocksStore, secondary: Arc<Secondary>) -> Self {
+        Self::at(store, Moment::Held(secondary))
     }
 
     fn at(store: &'a RocksStore, moment: Moment<'a>) -> Self {

@@ -10,6 +10,7 @@ use crate::{
     batch::Batch,
     engine::{Bounds, Order, Row, Snapshot, TableSpec},
     error::Error,
+    key::successor,
 };
 
 /// A new value; `None` if the row was deleted.
@@ -168,7 +169,7 @@ impl<'a> Stored<'a> {
             if let Some((last, _)) = self.read.back() {
                 match self.order {
                     // The smallest key beyond it.
-                    Order::Asc => self.start = [last, &[0][..]].concat(),
+                    Order::Asc => self.start = successor(last),
                     Order::Desc => self.end = Some(last.clone()),
                 }
             }

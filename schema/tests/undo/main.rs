@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
+mod rollback;
+
 use schema::audit::{Ground, Report, audit};
 use schema::block::{Block, Blocks, hash_at};
 use schema::digest;

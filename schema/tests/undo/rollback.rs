@@ -1,0 +1,318 @@
+//! What a rollback beyond the undo records leaves and reads, also one that is interrupted.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chain::Account;
+use schema::block::{Block, Blocks};
+use schema::digest::{self, TableDigest};
+use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
+use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
+use schema::keys::{Owner, Role, hash_prefix};
+use schema::meta::{self, BlockLane, CallLane};
+use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets};
+use schema::nft::fold::{self, At};
+use schema::nft::rebuild::FOLDED;
+use schema::nft::{Change, Collection, Entry, Mint, NewCollection, Refused, TokenName};
+use schema::payload::{Codec, Frames, Kind};
+use schema::rollback::{finish_pending, is_pending, rollback};
+use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use store::key::Text;
+use store::{
+    Batch, Bounds, COUNT, Counts, Durability, List as _, MemStore, Message, Order, RANK, Row, Snapshot,
+    Store, Table as _, TableSpec, Txn,
+};
+
+use crate::{database, hash};
+
+/// Tokens minted in each height that mints.
+const MINTED: u64 = 40;
+
+fn account(n: u64) -> Account {
+    let mut bytes = [0x11; 20];
+    bytes[..8].copy_from_slice(&n.to_be_bytes());
+    Account::from_bytes(&bytes).unwrap()
+}
+
+/// A chain of `last` heights with a transaction each; those up to `mints` mint tokens.
+fn chain_of(last: u64, mints: u64) -> MemStore {
+    let store = database();
+    let codec = Codec::load(&*store.snapshot().unwrap()).unwrap();
+    let mut counts = Counts::new(10_000);
+    for heights in (1..=last).collect::<Vec<_>>().chunks(100) {
+        let snapshot = store.snapshot().unwrap();
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        for height in heights {
+            block(&mut txn, &codec, *height);
+            if *height <= mints {
+                mint(&mut txn, *height);
+            }
+        }
+        let (batch, lengths) = txn.finish();
+        store.commit(batch, Durability::Buffered).unwrap();
+        counts.absorb(lengths);
+    }
+    store
+}
+
+/// A block with one transaction of each kind, of one account that is in all of them and one that is new, and two call frames.
+fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
+    let (busy, fresh, hash) = (account(0), account(height), hash(height));
+    let digits = hex::encode(hash);
+    let json = format!(r#"{{"height":"{height}","hash":"{}"}}"#, digits.to_uppercase()).into_bytes();
+    let row = Block { first_tx: height, txs: 1, first_evm_tx: height, evm_txs: 1, json, ..Block::default() };
+    txn.append::<Blocks>(&height, &Message(row));
+
+    let mut encoder = codec.encoder(Kind::Tx).unwrap();
+    let record = format!(r#"{{"txhash":"{}","height":"{height}"}}"#, digits.to_uppercase());
+    txn.append::<Txs>(&height, &encoder.encode(record.as_bytes()));
+    txn.append::<TxByHash>(&(hash_prefix(&hash), height), &());
+    let set = u32::try_from(height / 64).unwrap();
+    if height.is_multiple_of(64) {
+        let name = format!("type{set}");
+        txn.append::<MsgSets>(&set, &Message(MsgSet { names: vec![name.clone()], first_tx: height }));
+        txn.append::<MsgSetByNames>(&Text(name.clone()), &u64::from(set));
+        txn.append::<MsgSetByType>(&(Text(name), set), &());
+    }
+    txn.push::<SetTxs>(&set, height).unwrap();
+    for involved in [busy, fresh] {
+        txn.push::<AccountTxs>(&(Owner(involved), Role::Involved), height).unwrap();
+        txn.push::<AccountSetTxs>(&(Owner(involved), Role::Involved, set), height).unwrap();
+    }
+
+    let (from, to) = (hex::encode(busy.as_bytes()), hex::encode(fresh.as_bytes()));
+    let record = format!(r#"{{"transactionHash":"0x{digits}","from":"0x{from}","to":"0x{to}","logs":[]}}"#);
+    txn.append::<EvmTxs>(&height, &encoder.encode(record.as_bytes()));
+    txn.append::<EvmTxByHash>(&(hash_prefix(&hash), height), &());
+    for owner in [(busy, Role::Involved), (fresh, Role::Involved), (busy, Role::Signer)] {
+        txn.push::<AccountEvmTxs>(&(Owner(owner.0), owner.1), height).unwrap();
+    }
+
+    let (first, mut frames) = (2 * height - 1, Frames::default());
+    for (index, to) in [(0, &to), (1, &from)] {
+        let frame = format!(
+            r#"{{"height":{height},"hash":"0x{digits}","index":{index},"from":"0x{from}","to":"0x{to}"}}"#
+        );
+        frames.push(|out| out.extend_from_slice(frame.as_bytes()));
+    }
+    txn.append::<Calls>(&first, &encoder.encode(&frames.take()));
+    txn.append::<CallsByHash>(&(hash_prefix(&hash), first), &2);
+    txn.append::<CallsByHeight>(&height, &Message(BlockCalls { first, count: 2 }));
+    txn.push::<AccountCalls>(&Owner(busy), first).unwrap();
+    txn.push::<AccountCalls>(&Owner(fresh), first).unwrap();
+    txn.push::<AccountCalls>(&Owner(busy), first + 1).unwrap();
+
+    if height.is_multiple_of(100) {
+        txn.put::<Refused>(&Owner(fresh), &height);
+    }
+    let lane =
+        BlockLane { height, txs: height, evm_txs: height, hash: hash.to_vec(), ..BlockLane::default() };
+    meta::put(txn, &lane);
+    meta::put(txn, &CallLane { height, calls: first + 1 });
+}
+
+fn mint(txn: &mut Txn<'_>, height: u64) {
+    let collection = account(height % 3).as_bytes().to_vec();
+    let made = NewCollection {
+        address: collection.clone(),
+        collection: Collection { height, ..Collection::default() },
+    };
+    let tokens = (1..=MINTED).map(|n| {
+        let token = TokenName { collection: collection.clone(), token_id: format!("{height}-{n}") };
+        let owner = account(n % 7).as_bytes().to_vec();
+        Change::Mint(Mint { token, owner, uri: format!("ipfs://{height}/{n}"), ..Mint::default() })
+    });
+    let changes = [Change::Collection(made)].into_iter().chain(tokens);
+    let entries =
+        (1..).zip(changes).map(|(place, change)| Entry { place, tx: height, change: Some(change) }).collect();
+    fold::record(txn, At { height, time: 0 }, entries).unwrap();
+}
+
+fn digests(store: &dyn Store) -> Vec<TableDigest> {
+    digest::tables(&*store.snapshot().unwrap()).unwrap()
+}
+
+fn copy(from: &MemStore) -> MemStore {
+    let (store, snapshot, mut batch) = (MemStore::new(), from.snapshot().unwrap(), Batch::new());
+    for spec in schema::TABLES {
+        for (key, value) in snapshot.scan(spec, Bounds::all(), Order::Asc, usize::MAX).unwrap() {
+            batch.put(spec, key, value);
+        }
+    }
+    store.commit(batch, Durability::Buffered).unwrap();
+    store
+}
+
+/// A store that counts the rows that are read, and fails for good after some commits.
+struct Watched {
+    store: MemStore,
+    /// By table; of tables that several share, by the first byte of the key too.
+    read: Mutex<BTreeMap<(&'static str, u8), u64>>,
+    commits_left: AtomicU64,
+}
+
+struct WatchedSnapshot<'a>(Box<dyn Snapshot + 'a>, &'a Watched);
+
+impl Watched {
+    fn new(store: MemStore, commits: u64) -> Self {
+        Self { store, read: Mutex::default(), commits_left: AtomicU64::new(commits) }
+    }
+
+    fn count(&self, table: &'static TableSpec, key: &[u8]) {
+        let shared = [COUNT.tag, RANK.tag].contains(&table.tag);
+        let of = if shared { key[0] } else { 0 };
+        *self.read.lock().unwrap().entry((table.name, of)).or_default() += 1;
+    }
+
+    /// Rows read since the last call.
+    fn take_read(&self) -> BTreeMap<(&'static str, u8), u64> {
+        std::mem::take(&mut self.read.lock().unwrap())
+    }
+}
+
+impl Store for Watched {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
+        Ok(Box::new(WatchedSnapshot(self.store.snapshot()?, self)))
+    }
+
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), store::Error> {
+        match self.commits_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
+            Ok(_) => self.store.commit(batch, durability),
+            Err(_) => Err(store::Error::ReadOnly { path: "the end".into() }),
+        }
+    }
+
+    fn sync(&self) -> Result<(), store::Error> {
+        self.store.sync()
+    }
+
+    fn disk_bytes(&self) -> Result<u64, store::Error> {
+        self.store.disk_bytes()
+    }
+}
+
+impl Snapshot for WatchedSnapshot<'_> {
+    fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, store::Error> {
+        self.1.count(table, key);
+        self.0.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: &'static TableSpec,
+        bounds: Bounds<'_>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Row>, store::Error> {
+        let rows = self.0.scan(table, bounds, order, limit)?;
+        rows.iter().for_each(|(key, _)| self.1.count(table, key));
+        Ok(rows)
+    }
+}
+
+#[test]
+fn a_database_taken_back_is_one_that_never_went_further() {
+    let (end, mints) = (400, 200);
+    let whole = chain_of(end, mints);
+    for to in [1, 63, 64, 150, 200, 201, 330, 399, 400] {
+        let store = copy(&whole);
+        rollback(&store, to).unwrap();
+        assert!(!is_pending(&store).unwrap());
+        assert_eq!(digests(&store), digests(&chain_of(to, mints.min(to))), "back to {to}");
+    }
+}
+
+#[test]
+fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
+    let read = |end: u64| {
+        let store = Watched::new(chain_of(end, 10), u64::MAX);
+        rollback(&store, end - 20).unwrap();
+        assert_eq!(digests(&store.store), digests(&chain_of(end - 20, 10)));
+        store.take_read()
+    };
+    // The same place between two sets, so that the same goes.
+    let (small, large) = (read(640), read(2560));
+    // The end of each list of Cosmos accounts is read, all sets and what is not an NFT.
+    let grows = [
+        (COUNT.name, AccountTxs::SPEC.tag),
+        (COUNT.name, AccountSetTxs::SPEC.tag),
+        (COUNT.name, SetTxs::SPEC.tag),
+        (AccountTxs::SPEC.name, 0),
+        (AccountSetTxs::SPEC.name, 0),
+        (SetTxs::SPEC.name, 0),
+        (MsgSets::SPEC.name, 0),
+        (Refused::SPEC.name, 0),
+    ];
+    for (table, rows) in &large {
+        // A search in a list that is four times as long takes two more steps.
+        let bound = small.get(table).copied().unwrap_or_default() + 2 * 3;
+        assert!(
+            grows.contains(table) || *rows <= bound,
+            "{table:?}: {rows} rows, {bound} in a small database"
+        );
+        assert!(FOLDED.iter().all(|spec| spec.name != table.0), "{table:?} was read though no NFT goes");
+    }
+    assert_eq!(large[&(Txs::SPEC.name, 0)], 20 + 1, "each record that goes, and whether there is one");
+    // Row by row, not only in the end.
+    assert!(
+        large[&(COUNT.name, AccountEvmTxs::SPEC.tag)] < 3 * 20
+            && large[&(COUNT.name, AccountCalls::SPEC.tag)] < 3 * 20
+    );
+}
+
+#[test]
+fn records_that_are_missing_or_damaged_do_not_leave_their_other_rows() {
+    let (whole, to) = (chain_of(200, 0), 150);
+    let wanted = digests(&chain_of(to, 0));
+    for (spec, seq) in
+        [(Txs::SPEC, 200), (Txs::SPEC, 151), (EvmTxs::SPEC, 170), (Calls::SPEC, 399), (Calls::SPEC, 351)]
+    {
+        for damaged in [None, Some(vec![0xff, 1, 2])] {
+            let store = copy(&whole);
+            let mut batch = Batch::new();
+            let key = u64::to_be_bytes(seq).to_vec();
+            match damaged {
+                None => batch.delete(spec, key),
+                Some(value) => batch.put(spec, key, value),
+            }
+            store.commit(batch, Durability::Buffered).unwrap();
+            rollback(&store, to).unwrap();
+            assert_eq!(digests(&store), wanted, "{} {seq}", spec.name);
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_rollback_continues_where_it_was() {
+    let (end, to, mints) = (400, 120, 130);
+    let whole = chain_of(end, mints);
+    let wanted = digests(&chain_of(to, to));
+    for commits in 0.. {
+        let store = Watched::new(copy(&whole), commits);
+        let begun = rollback(&store, to);
+        assert_eq!(
+            is_pending(&store.store).unwrap(),
+            commits > 0 && begun.is_err(),
+            "after {commits} commits"
+        );
+        if begun.is_ok() {
+            assert!(commits > 20, "only {commits} commits");
+            break;
+        }
+        if commits == 0 {
+            continue;
+        }
+        // It ends again and again, after fewer commits than the fold takes: if it began anew it would never be done.
+        let mut rounds = 0;
+        loop {
+            store.commits_left.store(1 + rounds % 5, Ordering::Relaxed);
+            rounds += 1;
+            if finish_pending(&store).is_ok() {
+                break;
+            }
+            assert!(rounds < 60, "it does not get to its end");
+        }
+        assert_eq!(digests(&store.store), wanted, "after {commits} commits");
+    }
+}

@@ -1,0 +1,47 @@
+//! Writes of any number, in commits of bounded size.
+
+use crate::{
+    batch::Batch,
+    engine::{Durability, Store, TableSpec},
+    error::Error,
+};
+
+/// Bytes of one commit: some ten thousand rows, which an engine takes in milliseconds.
+const COMMIT_BYTES: usize = 1 << 20;
+
+/// Collects writes and commits them whenever there are enough. What is in hand is committed by [`BulkWriter::finish`] only.
+pub struct BulkWriter<'a> {
+    store: &'a dyn Store,
+    batch: Batch,
+}
+
+impl<'a> BulkWriter<'a> {
+    /// A writer to `store`.
+    pub fn new(store: &'a dyn Store) -> Self {
+        Self { store, batch: Batch::new() }
+    }
+
+    /// Sets the value of `key`.
+    pub fn put(&mut self, table: &'static TableSpec, key: Vec<u8>, value: Vec<u8>) -> Result<(), Error> {
+        self.batch.put(table, key, value);
+        self.commit_if_large()
+    }
+
+    /// Removes `key`, if it is there.
+    pub fn delete(&mut self, table: &'static TableSpec, key: Vec<u8>) -> Result<(), Error> {
+        self.batch.delete(table, key);
+        self.commit_if_large()
+    }
+
+    /// Commits what is left.
+    pub fn finish(self, durability: Durability) -> Result<(), Error> {
+        self.store.commit(self.batch, durability)
+    }
+
+    fn commit_if_large(&mut self) -> Result<(), Error> {
+        if self.batch.bytes() < COMMIT_BYTES {
+            return Ok(());
+        }
+        self.store.commit(std::mem::take(&mut self.batch), Durability::Buffered)
+    }
+}
