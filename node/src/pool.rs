@@ -91,6 +91,13 @@ impl Pool {
         self.members.get(origin.place()).filter(|member| member.origin == *origin)
     }
 
+    /// From now on the log has a line when an endpoint stops answering and one when it answers again.
+    pub(crate) fn log_outages(&self) {
+        for member in &self.members {
+            member.record().logs_outages = true;
+        }
+    }
+
     /// Where the state of the endpoints is told.
     pub(crate) fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
         self.heads.subscribe()

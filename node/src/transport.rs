@@ -96,12 +96,26 @@ impl Transport {
 }
 
 fn failure(e: hyper_util::client::legacy::Error) -> Failure {
-    let reason = body::reason(&e);
+    let reason = other_protocol(&e).map_or_else(|| body::reason(&e), str::to_owned);
     if e.is_connect() {
         Failure::Unreachable(reason)
     } else {
         Failure::Broken(Broken::Cut { got: 0, reason })
     }
+}
+
+/// Which other protocol a server speaks than the one that its address names, where its first bytes show it.
+fn other_protocol(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    let causes = || std::iter::successors(Some(error), |cause| cause.source());
+    // An error of TLS comes as the inner error of one of the system's.
+    let tls = causes().filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref());
+    if tls.into_iter().any(|error| matches!(error, rustls::Error::InvalidMessage(_))) {
+        return Some("the port does not speak TLS: write http:// instead of https://");
+    }
+    let is_http = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<hyper::Error>().is_none_or(|error| !error.is_parse())
+    };
+    (!causes().all(is_http)).then_some("the port does not speak HTTP/1.1; a gRPC port is for `grpc` only")
 }
 
 /// What came of asking for another protocol.
