@@ -102,13 +102,14 @@ fn a_new_index_without_rest_says_what_to_enable() {
 fn a_running_index_goes_on_without_rest() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let mut played = Played::start("evm-scenario", &["--up-to", "100"]);
-    played.index(&data);
-    played.end();
-    played.begin(&[]);
-    let rest = nobody();
+    let played = Played::start("evm-scenario", &["--block-every", "20ms"]);
+    // A second node, for its REST alone.
+    let mut other = Played::start("evm-scenario", &[]);
+    let rest = other.services().chunks(2).find(|pair| pair[0] == "--rest").unwrap()[1].to_owned();
     let mut cairn = Cairn::start(&with(played.flags("run", &data), "--rest", &rest));
     let url = cairn.url();
+    until("some heights", || (get(&format!("{url}/status")).1["height"].as_u64() > Some(20)).then_some(()));
+    other.end();
     until_height(&url, LAST);
     until_ready(&url);
 }

@@ -124,12 +124,11 @@ fn swapped_addresses_are_named() {
     let at = |service: &str| flags[flags.iter().position(|flag| *flag == service).unwrap() + 1];
     let mut swapped = without(&flags, &["--comet", "--rest"]);
     swapped.extend(["--comet", at("--rest"), "--rest", at("--comet")]);
-    let (code, said) = refused(&swapped);
-    let place = at("--rest").strip_prefix("http://").unwrap();
-    assert!(
-        code == 1 && said.contains(&format!("comet {place}")) && said.contains("is this the address of"),
-        "{said}"
-    );
+    let mut cairn = Cairn::start(&swapped);
+    let told = cairn.logged("the endpoint does not answer");
+    let place = format!("comet {}", at("--rest").strip_prefix("http://").unwrap());
+    assert_eq!(told["endpoint"], place, "{told}");
+    assert!(told["error"].as_str().unwrap().contains("is this the right service?"), "{told}");
 }
 
 /// Ends a process, if it is still there, when a test ends.
