@@ -140,7 +140,7 @@ impl Reporter {
         }
         if !self.at_head && self.screen.is_drawn() {
             self.draw(standing);
-        } else if self.is_due(now) && !is_node_down {
+        } else if self.is_due(now, standing) && !is_node_down {
             // Where the chain stands while the node is down is not known; the log has the outage already.
             self.log(now, standing);
         }
@@ -160,8 +160,11 @@ impl Reporter {
         self.caught_up.send_replace(true);
     }
 
-    fn is_due(&self, now: Instant) -> bool {
-        let rests = self.at_head || self.pace.rates().is_zero();
+    fn is_due(&self, now: Instant, standing: Standing) -> bool {
+        let rates = self.pace.rates();
+        // Where the blocks are at the head, a lane that stands still has said why.
+        let waits = standing.target - standing.blocks < BEHIND && rates.per_kilosecond == 0;
+        let rests = self.at_head || rates.is_zero() || waits;
         let every = if rests { LOG_AT_HEAD_EVERY } else { LOG_EVERY };
         self.logged.is_none_or(|logged| now.duration_since(logged) >= every)
     }

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::control;
 use crate::logging::{self, Screen};
+use crate::metrics::Samples;
 use crate::ready::Readiness;
 use crate::route::{Routing, load};
 use crate::running::Running;
@@ -43,9 +44,10 @@ pub(crate) async fn index(
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let (config, endpoints, data) = (settings.ingest(serves)?, settings.endpoints()?, settings.data()?);
-    if let Some(at) = settings.metrics {
-        metrics::start(at, stop).await?;
-    }
+    let samples = match settings.metrics {
+        Some(at) => metrics::start(at, stop).await?,
+        None => Samples::default(),
+    };
     let node = Arc::new(Node::new(endpoints, Limits::default())?);
     let options = RocksOptions {
         cache_bytes: settings.cache,
@@ -59,6 +61,15 @@ pub(crate) async fn index(
         let ready = Arc::clone(&ready);
         move || ready.check()
     };
+    samples.set({
+        // Metrics are served for longer than the store is open.
+        let (ready, store) = (Arc::clone(&ready), Arc::downgrade(&store));
+        move || {
+            if let Some(store) = store.upgrade() {
+                metrics::sample_index(&*store, ready.check().is_ok());
+            }
+        }
+    });
     // Before the node is asked for anything: what is there is served, whether or not it answers.
     let mut serving = match (serves, ingest::is_there(&config, &*store)?) {
         (false, _) => None,

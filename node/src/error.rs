@@ -234,7 +234,7 @@ pub enum Error {
         said: String,
     },
     /// The answer is larger than this client takes.
-    #[error("{at}: the answer is larger than {limit} bytes; raise the body limit")]
+    #[error("{at}: the answer is larger than {limit} bytes, the most that is read")]
     TooLarge {
         /// Who was asked for what.
         at: Site,

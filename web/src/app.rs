@@ -183,10 +183,8 @@ impl<A> App<A> {
         let method = &request.method;
         let found = self.router.find(path);
         let Some(found) = found else {
-            return Err(match self.starting {
-                true => self.health.refusal(),
-                false => Refusal::not_found(format!("Cannot {method} {path}")),
-            });
+            let none = || Refusal::not_found(format!("Cannot {method} {path}"));
+            return Err(if self.starting { self.health.refusal() } else { none() });
         };
         if *method == Method::OPTIONS {
             return Ok(Target::Answer(self.options(request, found.allow())));

@@ -1,5 +1,7 @@
 //! What happens to the node, and what the program does and says then.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+
 use serde_json::Value;
 
 use crate::support::{Cairn, Played, digest, get, get_text, refused, until};
