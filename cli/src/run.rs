@@ -87,7 +87,7 @@ pub(crate) async fn index(
     };
     ready.follow(ingest.marks());
     if let Some(serving) = &mut serving {
-        serving.open(settings, Arc::clone(&store) as _)?;
+        serving.open(settings, Arc::clone(&store) as _).await?;
     }
     let routing = match settings.route.as_ref().filter(|_| serves) {
         Some(route) => Some((Routing::start(route, load(&route.registry)?)?, &route.registry)),

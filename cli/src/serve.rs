@@ -42,7 +42,9 @@ impl Serving {
     ) -> anyhow::Result<Self> {
         let (listener, ready): (_, Ready) = (listen(settings)?, Arc::new(ready));
         let (server, app) = serve(settings, store, &listener, &ready)?;
-        Ok(Self { listener, ready, server, app: Some(app) })
+        let serving = Self { listener, ready, server, app: Some(app) };
+        tracing::info!(url = serving.url(), "serving");
+        Ok(serving)
     }
 
     /// Answers that there is nothing to serve yet, and why, until [`Serving::open`].
@@ -59,15 +61,16 @@ impl Serving {
     }
 
     /// Serves the database in `store` from now on, if it does not already.
-    pub(crate) fn open(&mut self, settings: &Settings, store: Arc<dyn Store>) -> anyhow::Result<()> {
+    pub(crate) async fn open(&mut self, settings: &Settings, store: Arc<dyn Store>) -> anyhow::Result<()> {
         if self.app.is_some() {
             return Ok(());
         }
         let (server, app) = serve(settings, store, &self.listener, &self.ready)?;
         let waiting = std::mem::replace(&mut self.server, server);
         self.app = Some(app);
-        // It lets requests in flight finish, which nothing here has to wait for.
-        drop(tokio::task::spawn_blocking(move || waiting.stop()));
+        // Until it has ended, it may be the one of the two that accepts a connection.
+        tokio::task::spawn_blocking(move || waiting.stop()).await?;
+        tracing::info!(url = self.url(), "serving");
         Ok(())
     }
 
@@ -110,6 +113,5 @@ fn serve(
     let app = Arc::new(app);
     let server =
         Server::start(listener.try_clone()?, Arc::clone(&app), settings.limits.clone(), default_workers())?;
-    tracing::info!(url = %format_args!("http://{}", server.address()), "serving");
     Ok((server, app))
 }

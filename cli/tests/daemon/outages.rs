@@ -168,7 +168,8 @@ fn a_node_that_does_not_trace_is_told_what_to_enable_and_everything_else_goes_on
     assert!(stopped["error"].as_str().unwrap().contains("add `debug`"), "{stopped}");
     until_height(&url, LAST);
     until_ready(&url);
-    assert_eq!(get(&format!("{url}/status")).1["internal_tx_height"], 0);
+    // The first block cannot be traced by any node.
+    assert!(get(&format!("{url}/status")).1["internal_tx_height"].as_u64() <= Some(1));
 }
 
 #[test]
@@ -196,8 +197,12 @@ fn a_node_that_is_rolled_back_and_makes_another_block_is_followed() {
     let dir = tempfile::tempdir().unwrap();
     let (data, undisturbed) = (dir.path().join("data"), dir.path().join("undisturbed"));
     let other = ["--fork-at", "148", "--fork-seed", "3"];
-    Played::start("evm-scenario", &other).index(&undisturbed);
-    let mut played = Played::start("evm-scenario", &["--up-to", "149"]);
+    let mut played = Played::start("evm-scenario", &[]);
+    played.end();
+    played.begin(&other);
+    played.index(&undisturbed);
+    played.end();
+    played.begin(&["--up-to", "149"]);
     let mut cairn = Cairn::start(&played.flags("run", &data));
     let url = cairn.url();
     cairn.logged("caught up");

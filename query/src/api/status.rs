@@ -39,7 +39,11 @@ static STATUS: Schema = Schema {
             Kind::Integer,
             "The last block whose transfers the rich list has; 0 until it is complete; EVM only.",
         ),
-        Field::new("rich_list_off", Kind::String, "Why there is no rich list; absent where there is one."),
+        Field::optional(
+            "rich_list_off",
+            Kind::String,
+            "Why there is no rich list; absent where there is one.",
+        ),
     ],
 };
 
