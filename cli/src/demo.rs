@@ -146,7 +146,7 @@ fn paths(about: &Summary, account: Option<&str>) -> Vec<String> {
 
 /// The account that sent the most of the newest transactions.
 fn busiest_account(serving: &Serving) -> Option<String> {
-    let answer = serving.app().get("/indexer/tx/v1/txs?pagination.limit=1000");
+    let answer = serving.app()?.get("/indexer/tx/v1/txs?pagination.limit=1000");
     let page: serde_json::Value = serde_json::from_slice(answer.body()).unwrap_or_default();
     let mut sent: HashMap<&str, usize> = HashMap::new();
     for sender in page["txs"].as_array()?.iter().flat_map(senders) {

@@ -1,7 +1,11 @@
-//! Ctrl-C and SIGTERM: the first asks everything to stop, the second ends the process at once.
+//! Ctrl-C and SIGTERM: the first asks everything to stop, the second ends the process at once. So does the terminal that the
+//! process was started in, when it is closed (SIGHUP); to a process without a terminal, a service, SIGHUP means that its
+//! settings are to be read again (`reread`).
+
+use std::io::{self, IsTerminal as _};
 
 use anyhow::Context as _;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 /// What a shell reports of a program that SIGINT ended.
@@ -11,12 +15,19 @@ const INTERRUPTED: i32 = 130;
 pub(crate) fn watch() -> anyhow::Result<watch::Receiver<bool>> {
     let mut interrupts = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
     let mut terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+    let hangups = has_terminal().then(|| signal(SignalKind::hangup())).transpose();
+    let mut hangups = hangups.context("listening for SIGHUP")?;
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
         loop {
             tokio::select! {
                 _ = interrupts.recv() => {}
                 _ = terminations.recv() => {}
+                () = hangup(&mut hangups) => {
+                    // The shell and the system may both send it: it never ends the process at once.
+                    stop.send_replace(true);
+                    continue;
+                }
             }
             if stop.send_replace(true) {
                 // Somebody does not want to wait. What is committed is whole, so this is safe.
@@ -26,6 +37,18 @@ pub(crate) fn watch() -> anyhow::Result<watch::Receiver<bool>> {
         }
     });
     Ok(stopped)
+}
+
+/// Whether the process was started in a terminal that it is to end with.
+pub(crate) fn has_terminal() -> bool {
+    io::stdin().is_terminal() || io::stderr().is_terminal()
+}
+
+async fn hangup(hangups: &mut Option<Signal>) {
+    match hangups {
+        Some(hangups) => drop(hangups.recv().await),
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits until the process is asked to stop.

@@ -81,10 +81,14 @@ pub(crate) struct Past<'a>(&'a Screen);
 
 impl Write for Past<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.0.drawn { self.0.bars.suspend(|| io::stderr().write(line)) } else { io::stderr().write(line) }
+        let write = || io::stderr().write(line);
+        let written = if self.0.drawn { self.0.bars.suspend(write) } else { write() };
+        // A terminal that is gone loses the log and nothing else: whoever logs would panic over an error.
+        Ok(written.unwrap_or(line.len()))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        drop(io::stderr().flush());
+        Ok(())
     }
 }

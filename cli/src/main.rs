@@ -14,10 +14,11 @@
 //! | `ready` | what `/readyz` says |
 //! | `reread` | settings that change while the program runs |
 //! | `progress`, `logging`, `output` | what the operator sees |
-//! | `interrupt`, `runtime` | how the process stops, and what it runs on |
+//! | `interrupt`, `running`, `runtime` | how the process stops, whether the one before stopped cleanly, and what it runs on |
 //!
 //! What must hold: a clean stop, also one by SIGINT or SIGTERM, exits with 0; a fault with 1; wrong usage, settings
-//! included, with 2, and so does a database that could not be checked; a second signal with 130 at once.
+//! included, with 2, and so does a database that could not be checked; a database of another history than the node's, about
+//! which a person has to decide, with 3 (systemd must not restart after 2 and 3); a second signal with 130 at once.
 
 mod args;
 mod control;
@@ -35,6 +36,7 @@ mod replay;
 mod reread;
 mod route;
 mod run;
+mod running;
 mod runtime;
 mod serve;
 mod settings;
@@ -55,6 +57,8 @@ fn main() -> ExitCode {
             drop(io::stderr().write_all(chain(&error).as_bytes()));
             if error.is::<settings::Error>() || error.is::<db::NotChecked>() {
                 ExitCode::from(2)
+            } else if error.downcast_ref().is_some_and(ingest::Error::needs_an_operator) {
+                ExitCode::from(3)
             } else {
                 ExitCode::FAILURE
             }

@@ -4,10 +4,12 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ingest::Marks;
+use node::EndpointState;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -19,7 +21,7 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// How often a line is logged while catching up.
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
-/// How often a line is logged at the chain's head, as a sign of life.
+/// How often a line is logged at the chain's head, as a sign of life, and while nothing moves.
 const LOG_AT_HEAD_EVERY: Duration = Duration::from_mins(1);
 
 /// Rates are over this long.
@@ -31,8 +33,10 @@ const BEHIND: u64 = 100;
 /// Where everything stands at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Standing {
-    /// The height of the chain.
+    /// The height of the chain, or of the blocks if the node is behind them.
     target: u64,
+    /// The height that the node tells.
+    node: u64,
     blocks: u64,
     txs: u64,
     /// The last height with internal transactions, if they are indexed.
@@ -45,9 +49,10 @@ struct Standing {
 
 impl Standing {
     fn of(marks: &Marks) -> Self {
-        let blocks = *marks.blocks.borrow();
+        let (blocks, node) = (*marks.blocks.borrow(), marks.chain.borrow().height);
         Self {
-            target: marks.chain.borrow().height.max(blocks.height),
+            target: node.max(blocks.height),
+            node,
             blocks: blocks.height,
             txs: blocks.records,
             calls: marks.has_calls.then(|| marks.calls.borrow().height),
@@ -75,10 +80,20 @@ impl Standing {
     fn behind(&self) -> u64 {
         self.target - self.done
     }
+
+    /// Whether everything has what the chain has. Where the node is behind the index, nobody knows what the chain has.
+    fn is_at_head(&self) -> bool {
+        self.behind() == 0 && self.node >= self.blocks
+    }
 }
 
 /// Reports for as long as it is polled. Tells `caught_up` when the index first has all that the chain has.
-pub(crate) async fn report(marks: Marks, screen: Screen, caught_up: watch::Sender<bool>) -> Infallible {
+pub(crate) async fn report(
+    marks: Marks,
+    heads: watch::Receiver<Arc<[EndpointState]>>,
+    screen: Screen,
+    caught_up: watch::Sender<bool>,
+) -> Infallible {
     let mut ticks = interval(if screen.is_drawn() { DRAW_EVERY } else { Duration::from_secs(1) });
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut reporter = Reporter::new(screen, caught_up);
@@ -89,13 +104,14 @@ pub(crate) async fn report(marks: Marks, screen: Screen, caught_up: watch::Sende
             // At the head at once, not at the next tick; until then commits come often.
             () = head(&mut moved), if !reporter.at_head => {}
         }
-        reporter.see(Instant::now(), Standing::of(&marks));
+        let is_node_down = heads.borrow().iter().all(|endpoint| endpoint.down_since.is_some());
+        reporter.see(Instant::now(), Standing::of(&marks), is_node_down);
     }
 }
 
 /// Waits until all lanes have what the chain has.
 async fn head(marks: &mut Marks) {
-    while Standing::of(marks).behind() > 0 {
+    while !Standing::of(marks).is_at_head() {
         marks.moved().await;
     }
 }
@@ -114,17 +130,18 @@ impl Reporter {
         Self { screen, caught_up, bar: None, pace: Pace::default(), at_head: false, logged: None }
     }
 
-    fn see(&mut self, now: Instant, standing: Standing) {
+    fn see(&mut self, now: Instant, standing: Standing, is_node_down: bool) {
         self.pace.see(now, standing);
         standing.measure();
-        if standing.behind() == 0 && !self.at_head {
+        if standing.is_at_head() && !self.at_head {
             self.arrive(now, standing);
         } else if self.at_head && standing.behind() >= BEHIND {
             self.at_head = false;
         }
         if !self.at_head && self.screen.is_drawn() {
             self.draw(standing);
-        } else if self.is_due(now) {
+        } else if self.is_due(now, standing) && !is_node_down {
+            // Where the chain stands while the node is down is not known; the log has the outage already.
             self.log(now, standing);
         }
     }
@@ -143,16 +160,24 @@ impl Reporter {
         self.caught_up.send_replace(true);
     }
 
-    fn is_due(&self, now: Instant) -> bool {
-        let every = if self.at_head { LOG_AT_HEAD_EVERY } else { LOG_EVERY };
+    fn is_due(&self, now: Instant, standing: Standing) -> bool {
+        let rates = self.pace.rates();
+        // Where the blocks are at the head, a lane that stands still has said why.
+        let waits = standing.target - standing.blocks < BEHIND && rates.per_kilosecond == 0;
+        let rests = self.at_head || rates.is_zero() || waits;
+        let every = if rests { LOG_AT_HEAD_EVERY } else { LOG_EVERY };
         self.logged.is_none_or(|logged| now.duration_since(logged) >= every)
     }
 
     fn log(&mut self, now: Instant, standing: Standing) {
-        let Standing { target, blocks: height, calls: internal_tx_height, rich: rich_list_height, .. } =
-            standing;
+        let Standing { target, node, blocks: height, .. } = standing;
+        let (internal_tx_height, rich_list_height) = (standing.calls, standing.rich);
         // The first line would have no rates.
         if self.logged.replace(now).is_none() {
+            return;
+        }
+        if node < height {
+            tracing::warn!(height, node_height = node, "the node is behind the index");
             return;
         }
         if self.at_head {
@@ -160,6 +185,10 @@ impl Reporter {
             return;
         }
         let rates = self.pace.rates();
+        if rates.is_zero() {
+            tracing::warn!(height, target, internal_tx_height, rich_list_height, "no progress");
+            return;
+        }
         tracing::info!(
             height,
             target,
@@ -167,6 +196,8 @@ impl Reporter {
             rich_list_height,
             blocks_per_s = rates.blocks,
             txs_per_s = rates.txs,
+            internal_tx_blocks_per_s = rates.calls,
+            rich_list_blocks_per_s = rates.rich,
             eta_s = rates.remaining(standing.behind()).map(|eta| eta.as_secs()),
             "catching up"
         );
@@ -188,7 +219,8 @@ impl Reporter {
         };
         bar.set_length(standing.target);
         bar.set_position(standing.done);
-        bar.set_message(format!("{} blocks/s  {} txs/s  {left}", rates.blocks, rates.txs));
+        let traces = rates.calls.map(|calls| format!("traces {calls}/s  ")).unwrap_or_default();
+        bar.set_message(format!("blocks {}/s  txs {}/s  {traces}{left}", rates.blocks, rates.txs));
     }
 
     fn hide(&mut self) {
@@ -208,14 +240,19 @@ impl Drop for Reporter {
 #[derive(Debug, Default)]
 struct Pace(VecDeque<(Instant, Standing)>);
 
-/// Speeds, in whole numbers a second.
+/// Speeds of each lane, in whole numbers a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Rates {
-    /// Blocks done in all lanes.
     blocks: u64,
     txs: u64,
-    /// Blocks done in a thousand seconds, for a remaining time that is right on a slow node too.
+    /// Blocks whose internal transactions are done.
+    calls: Option<u64>,
+    /// Blocks that the rich list has.
+    rich: Option<u64>,
+    /// Blocks done in all lanes in a thousand seconds, for a remaining time that is right on a slow node too.
     per_kilosecond: u64,
+    /// Blocks done in any lane.
+    moved: u64,
 }
 
 impl Pace {
@@ -235,16 +272,26 @@ impl Pace {
             let rate = (u128::from(units) * millis_per_unit).checked_div(millis).unwrap_or(0);
             u64::try_from(rate).unwrap_or(u64::MAX)
         };
-        let blocks = to.done.saturating_sub(from.done);
+        let grown = |of: fn(&Standing) -> Option<u64>| Some(of(to)?.saturating_sub(of(from)?));
+        let (blocks, calls, rich) =
+            (to.blocks.saturating_sub(from.blocks), grown(|s| s.calls), grown(|s| s.rich));
         Rates {
             blocks: per(blocks, 1_000),
             txs: per(to.txs.saturating_sub(from.txs), 1_000),
-            per_kilosecond: per(blocks, 1_000_000),
+            calls: calls.map(|calls| per(calls, 1_000)),
+            rich: rich.map(|rich| per(rich, 1_000)),
+            per_kilosecond: per(to.done.saturating_sub(from.done), 1_000_000),
+            moved: blocks + calls.unwrap_or(0) + rich.unwrap_or(0),
         }
     }
 }
 
 impl Rates {
+    /// Whether no lane moves.
+    fn is_zero(&self) -> bool {
+        self.moved == 0
+    }
+
     /// How long `blocks` take; `None` while nothing moves.
     fn remaining(&self, blocks: u64) -> Option<Duration> {
         blocks.saturating_mul(1_000).checked_div(self.per_kilosecond).map(Duration::from_secs)
@@ -256,11 +303,12 @@ mod tests {
     use super::*;
 
     fn at(blocks: u64, calls: u64) -> Standing {
-        Standing { target: 1_000, blocks, txs: 10 * blocks, calls: Some(calls), rich: None, done: calls }
+        let (target, txs) = (1_000, 10 * blocks);
+        Standing { target, node: target, blocks, txs, calls: Some(calls), rich: None, done: calls }
     }
 
     #[test]
-    fn rates_are_of_the_slowest_lane_and_over_the_last_seconds_only() {
+    fn rates_are_of_each_lane_and_over_the_last_seconds_only() {
         let start = Instant::now();
         let second = |n| start + Duration::from_secs(n);
         let mut pace = Pace::default();
@@ -269,8 +317,30 @@ mod tests {
         pace.see(second(100), at(200, 100));
         pace.see(second(110), at(400, 150));
         let rates = pace.rates();
-        assert_eq!((rates.blocks, rates.txs), (5, 200));
-        assert_eq!(rates.remaining(850), Some(Duration::from_secs(170)));
+        assert_eq!((rates.blocks, rates.txs, rates.calls, rates.rich), (20, 200, Some(5), None));
+        assert_eq!(rates.remaining(850), Some(Duration::from_secs(170)), "of the slowest lane");
+    }
+
+    #[test]
+    fn blocks_have_a_rate_while_traces_stand_still() {
+        let start = Instant::now();
+        let mut pace = Pace::default();
+        pace.see(start, at(5, 5));
+        pace.see(start + Duration::from_secs(5), at(300, 5));
+        let rates = pace.rates();
+        assert_eq!((rates.blocks, rates.calls, rates.is_zero()), (59, Some(0), false));
+        assert_eq!(rates.remaining(995), None);
+        pace.see(start + Duration::from_secs(50), at(300, 5));
+        pace.see(start + Duration::from_secs(60), at(300, 5));
+        assert!(pace.rates().is_zero());
+    }
+
+    #[test]
+    fn an_index_whose_node_is_behind_it_is_not_at_the_head() {
+        let whole = Standing { done: 1_000, ..at(1_000, 1_000) };
+        assert!(whole.is_at_head());
+        assert!(!Standing { node: 450, ..whole }.is_at_head());
+        assert!(!at(1_000, 999).is_at_head());
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //!
 //! What must hold: nobody is asked and nothing is read from a disk for it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ingest::Marks;
-use node::{EndpointState, Standing};
+use node::{EndpointState, Node, Standing};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -16,26 +16,51 @@ const FOLLOWER_LAG: Duration = Duration::from_secs(5);
 /// The node tells its height every few seconds; after this long without, nobody knows how far behind we are.
 const SILENCE: Duration = Duration::from_mins(1);
 
+/// What the readiness of an index depends on, as far as it is known.
+pub(crate) struct Readiness {
+    node: Arc<Node>,
+    lag: u64,
+    /// None until the node has answered what a start needs.
+    marks: OnceLock<Marks>,
+}
+
+impl Readiness {
+    pub(crate) fn new(node: Arc<Node>, lag: u64) -> Self {
+        Self { node, lag, marks: OnceLock::new() }
+    }
+
+    /// From now on there is an ingest, and these are how far it has come.
+    pub(crate) fn follow(&self, marks: Marks) {
+        // There is one ingest in a process: a second call would say the same.
+        drop(self.marks.set(marks));
+    }
+
+    /// Why it is not ready.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let outage = self.node.outage();
+        let Some(marks) = self.marks.get() else {
+            let reason = outage.unwrap_or_else(|| "it has not answered yet".to_owned());
+            return Err(format!("waiting for the node: {reason}"));
+        };
+        at_head(marks, &self.node.comet.endpoints(), self.lag).map_err(|reason| match outage {
+            Some(outage) => format!("{reason}; {outage}"),
+            None => reason,
+        })
+    }
+}
+
 /// Ready while the blocks are indexed up to `lag` below what the node last said of itself, and an endpoint that can be
 /// believed and has our blocks said so lately: one that is behind them knows nothing of newer ones. Lanes that come after the
 /// blocks do not matter.
-pub(crate) fn at_head(
-    marks: Marks,
-    heads: watch::Receiver<Arc<[EndpointState]>>,
-    lag: u64,
-) -> impl Fn() -> Result<(), String> {
-    move || {
-        let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
-        let heard = heads.borrow().iter().filter_map(Heard::of).collect::<Vec<_>>();
-        not_silent(&heard, blocks.saturating_sub(lag))?;
-        let behind = chain.saturating_sub(blocks);
-        if behind <= lag {
-            return Ok(());
-        }
-        Err(format!(
-            "indexed up to {blocks}, {behind} blocks behind the node; ready within {lag} (ready_lag)"
-        ))
+fn at_head(marks: &Marks, endpoints: &[EndpointState], lag: u64) -> Result<(), String> {
+    let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
+    let heard = endpoints.iter().filter_map(Heard::of).collect::<Vec<_>>();
+    not_silent(&heard, blocks.saturating_sub(lag))?;
+    let behind = chain.saturating_sub(blocks);
+    if behind <= lag {
+        return Ok(());
     }
+    Err(format!("indexed up to {blocks}, {behind} blocks behind the node; ready within {lag} (ready_lag)"))
 }
 
 /// What an endpoint last said of itself.
@@ -61,7 +86,7 @@ fn not_silent(heard: &[Heard], height: u64) -> Result<(), String> {
     match known.map(|endpoint| endpoint.at.elapsed()).min() {
         Some(ago) if ago <= SILENCE => Ok(()),
         Some(ago) => Err(format!(
-            "no endpoint of the node that has height {height} has told its own for {} s",
+            "no endpoint of the node that has height {height} has answered for {} s",
             ago.as_secs()
         )),
         None if heard.is_empty() => Ok(()),
@@ -98,8 +123,7 @@ mod tests {
             has_calls: true,
             has_rich_list: true,
         };
-        let (_endpoints, heads) = watch::channel(Arc::default());
-        let ready = at_head(marks, heads, 10);
+        let ready = || at_head(&marks, &[], 10);
         let reason = "indexed up to 0, 100 blocks behind the node; ready within 10 (ready_lag)";
         assert_eq!(ready(), Err(reason.to_owned()));
         for (height, is_ready) in [(89, false), (90, true), (101, true)] {
@@ -115,7 +139,7 @@ mod tests {
         let now = Instant::now();
         let long_ago = now.checked_sub(SILENCE + Duration::from_secs(3)).unwrap();
         let heard = |at, height| Heard { at, height, believed: true };
-        let reason = "no endpoint of the node that has height 90 has told its own for 63 s";
+        let reason = "no endpoint of the node that has height 90 has answered for 63 s";
         let silent = heard(long_ago, 100);
         assert_eq!(not_silent(&[silent, silent], 90), Err(reason.to_owned()));
         assert_eq!(not_silent(&[silent, heard(now, 90)], 90), Ok(()), "one is enough");

@@ -1,4 +1,5 @@
-//! Settings that change while the program runs: on SIGHUP they are read again, and what is logged changes with them.
+//! Settings that change while the program runs: on SIGHUP they are read again, and what is logged changes with them. A
+//! process that was started in a terminal stops instead (`interrupt`).
 //!
 //! What must hold: a file that cannot be read or has errors changes nothing, and the log says why; of the other settings it
 //! says which are not those that the program runs with, and that they wait for the next start.
@@ -6,6 +7,7 @@
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::interrupt;
 use crate::logging::Dial;
 use crate::settings::given::Given;
 use crate::settings::{Settings, Values, print};
@@ -17,6 +19,10 @@ pub(crate) fn on_hangup<G: Clone + Send + 'static>(
     running: Values,
     dial: Dial,
 ) -> anyhow::Result<()> {
+    if interrupt::has_terminal() {
+        // There the signal says that the terminal is gone.
+        return Ok(());
+    }
     let mut hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {

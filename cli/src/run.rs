@@ -1,20 +1,26 @@
 //! `cairn run` and `cairn ingest`: follows the node, and serves what it has if it is to.
 
 use std::convert::Infallible;
+use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use ingest::Ingest;
 use node::{Limits, Node};
-use store::{RocksOptions, RocksStore};
+use schema::meta::{self, BlockLane, CallLane, RichLane};
+use store::{RocksOptions, RocksStore, Store as _};
 use tokio::sync::{Semaphore, watch};
 
 use crate::control;
 use crate::logging::{self, Screen};
+use crate::metrics::Samples;
+use crate::ready::Readiness;
 use crate::route::{Routing, load};
+use crate::running::Running;
 use crate::serve::{COMMIT, Serving, VERSION};
 use crate::settings::Settings;
 use crate::settings::given::{Given, Service};
-use crate::{interrupt, metrics, progress, ready, reread, runtime};
+use crate::{interrupt, metrics, progress, reread, runtime};
 
 /// Runs until it is asked to stop, or until the ingest cannot go on.
 pub(crate) fn run(given: Given<Service>, serves: bool) -> anyhow::Result<()> {
@@ -38,10 +44,10 @@ pub(crate) async fn index(
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let (config, endpoints, data) = (settings.ingest(serves)?, settings.endpoints()?, settings.data()?);
-    if let Some(at) = settings.metrics {
-        metrics::start(at, stop).await?;
-    }
-    tracing::info!(version = VERSION, commit = COMMIT, chain_id = config.chain_id, data = %data.display(), "starting");
+    let samples = match settings.metrics {
+        Some(at) => metrics::start(at, stop).await?,
+        None => Samples::default(),
+    };
     let node = Arc::new(Node::new(endpoints, Limits::default())?);
     let options = RocksOptions {
         cache_bytes: settings.cache,
@@ -49,10 +55,40 @@ pub(crate) async fn index(
         ..RocksOptions::default()
     };
     let store = Arc::new(RocksStore::open(data, schema::TABLES, options)?);
+    let _running = log_start(&config, data, &store)?;
+    let ready = Arc::new(Readiness::new(Arc::clone(&node), settings.ready_lag));
+    let is_ready = {
+        let ready = Arc::clone(&ready);
+        move || ready.check()
+    };
+    samples.set({
+        // Metrics are served for longer than the store is open.
+        let (ready, store) = (Arc::clone(&ready), Arc::downgrade(&store));
+        move || {
+            if let Some(store) = store.upgrade() {
+                metrics::sample_index(&*store, ready.check().is_ok());
+            }
+        }
+    });
+    // Before the node is asked for anything: what is there is served, whether or not it answers.
+    let mut serving = match (serves, ingest::is_there(&config, &*store)?) {
+        (false, _) => None,
+        (true, true) => Some(Serving::start(settings, Arc::clone(&store) as _, is_ready)?),
+        (true, false) => Some(Serving::wait(settings, is_ready)?),
+    };
     let ingest = tokio::select! {
         ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
-        () = interrupt::stopped(stop) => return Ok(()),
+        () = interrupt::stopped(stop) => {
+            if let Some(serving) = serving {
+                serving.stop().await;
+            }
+            return Ok(());
+        }
     };
+    ready.follow(ingest.marks());
+    if let Some(serving) = &mut serving {
+        serving.open(settings, Arc::clone(&store) as _).await?;
+    }
     let routing = match settings.route.as_ref().filter(|_| serves) {
         Some(route) => Some((Routing::start(route, load(&route.registry)?)?, &route.registry)),
         None => None,
@@ -66,8 +102,6 @@ pub(crate) async fn index(
     };
     // Held while a thread works on the store that nobody waits for.
     let tidying = Arc::new(Semaphore::new(1));
-    let ready = ready::at_head(ingest.marks(), ingest.heads(), settings.ready_lag);
-    let serving = serves.then(|| Serving::start(settings, Arc::clone(&store) as _, ready)).transpose()?;
     let outcome = tokio::select! {
         outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
         never = control::serve(Arc::clone(&store), Arc::clone(&tidying)) => match never {},
@@ -91,6 +125,30 @@ pub(crate) async fn index(
     outcome
 }
 
+/// Logs what is about to run, and on which database; the result marks that it does, until it is dropped.
+fn log_start(config: &ingest::Config, data: &Path, store: &RocksStore) -> anyhow::Result<Running> {
+    let snapshot = store.snapshot()?;
+    let blocks = meta::read::<BlockLane>(&*snapshot)?.map(|lane| lane.height);
+    let (running, left) = Running::begin(data).with_context(|| format!("writing to {}", data.display()))?;
+    tracing::info!(
+        version = VERSION,
+        commit = COMMIT,
+        chain_id = config.chain_id,
+        vm = config.vm.name(),
+        data = %data.display(),
+        height = blocks.unwrap_or(0),
+        internal_tx_height = meta::read::<CallLane>(&*snapshot)?.map(|lane| lane.height),
+        rich_list_height = meta::read::<RichLane>(&*snapshot)?.map(|lane| lane.height),
+        previous_stop = match (left, blocks) {
+            (true, _) => "killed",
+            (false, Some(_)) => "clean",
+            (false, None) => "none",
+        },
+        "starting"
+    );
+    Ok(running)
+}
+
 /// Reports progress for as long as it is polled, and tidies up when the head is reached; fails if `arrived` does.
 async fn watch_over(
     ingest: &Ingest,
@@ -100,7 +158,7 @@ async fn watch_over(
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Infallible> {
     let (caught_up, mut has_arrived) = watch::channel(false);
-    let report = progress::report(ingest.marks(), screen.clone(), caught_up);
+    let report = progress::report(ingest.marks(), ingest.heads(), screen.clone(), caught_up);
     let announce = async {
         // The sender lives in the report, which does not end.
         drop(has_arrived.wait_for(|arrived| *arrived).await);

@@ -1,4 +1,7 @@
 //! The JSON interface on a socket.
+//!
+//! What must hold: it listens from the start of the process on; until there is a database to serve, every request but those
+//! for `/healthz` is a 503 with the reason.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -17,10 +20,17 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit that it was built from.
 pub(crate) const COMMIT: &str = env!("CAIRN_BUILD_COMMIT");
 
+/// Says why `/readyz` refuses.
+pub(crate) type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// A running server.
 pub(crate) struct Serving {
+    /// Servers have copies of it: one takes over from another without a moment in which nobody listens.
+    listener: TcpListener,
+    ready: Ready,
     server: Server,
-    app: Arc<App<Indexer>>,
+    /// None until there is a database.
+    app: Option<Arc<App<Indexer>>>,
 }
 
 impl Serving {
@@ -30,16 +40,38 @@ impl Serving {
         store: Arc<dyn Store>,
         ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
-        let build = Build { version: VERSION.to_owned(), commit: COMMIT.to_owned() };
-        let indexer = Indexer::open(store, build, settings.empty_cursor)?;
-        let app = App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone()).with_ready(ready);
-        let app = Arc::new(app);
-        let at = settings.listen;
-        let listener = TcpListener::bind(at)
-            .with_context(|| format!("cannot listen on {at}; choose another address with --listen"))?;
-        let server = Server::start(listener, Arc::clone(&app), settings.limits.clone(), default_workers())?;
-        tracing::info!(url = %format_args!("http://{}", server.address()), "serving");
-        Ok(Self { server, app })
+        let (listener, ready): (_, Ready) = (listen(settings)?, Arc::new(ready));
+        let (server, app) = serve(settings, store, &listener, &ready)?;
+        let serving = Self { listener, ready, server, app: Some(app) };
+        tracing::info!(url = serving.url(), "serving");
+        Ok(serving)
+    }
+
+    /// Answers that there is nothing to serve yet, and why, until [`Serving::open`].
+    pub(crate) fn wait(
+        settings: &Settings,
+        ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> anyhow::Result<Self> {
+        let (listener, ready): (_, Ready) = (listen(settings)?, Arc::new(ready));
+        let reason = Arc::clone(&ready);
+        let app = App::starting(move || reason())?.with_cors(settings.cors.clone());
+        let server = Server::start(listener.try_clone()?, Arc::new(app), settings.limits.clone(), 1)?;
+        tracing::info!(url = %format_args!("http://{}", server.address()), "listening, there is no database yet");
+        Ok(Self { listener, ready, server, app: None })
+    }
+
+    /// Serves the database in `store` from now on, if it does not already.
+    pub(crate) async fn open(&mut self, settings: &Settings, store: Arc<dyn Store>) -> anyhow::Result<()> {
+        if self.app.is_some() {
+            return Ok(());
+        }
+        let (server, app) = serve(settings, store, &self.listener, &self.ready)?;
+        let waiting = std::mem::replace(&mut self.server, server);
+        self.app = Some(app);
+        // Until it has ended, it may be the one of the two that accepts a connection.
+        tokio::task::spawn_blocking(move || waiting.stop()).await?;
+        tracing::info!(url = self.url(), "serving");
+        Ok(())
     }
 
     /// Where it is.
@@ -47,9 +79,9 @@ impl Serving {
         format!("http://{}", self.server.address())
     }
 
-    /// What it serves.
-    pub(crate) fn app(&self) -> &App<Indexer> {
-        &self.app
+    /// What it serves, once there is something.
+    pub(crate) fn app(&self) -> Option<&App<Indexer>> {
+        self.app.as_deref()
     }
 
     /// Stops it, letting requests in flight finish within [`web::limits::Limits::stop`].
@@ -59,4 +91,27 @@ impl Serving {
             tracing::error!(%error, "stopping the server");
         }
     }
+}
+
+fn listen(settings: &Settings) -> anyhow::Result<TcpListener> {
+    let at = settings.listen;
+    TcpListener::bind(at)
+        .with_context(|| format!("cannot listen on {at}; choose another address with --listen"))
+}
+
+fn serve(
+    settings: &Settings,
+    store: Arc<dyn Store>,
+    listener: &TcpListener,
+    ready: &Ready,
+) -> anyhow::Result<(Server, Arc<App<Indexer>>)> {
+    let build = Build { version: VERSION.to_owned(), commit: COMMIT.to_owned() };
+    let indexer = Indexer::open(store, build, settings.empty_cursor)?;
+    let ready = Arc::clone(ready);
+    let app =
+        App::new(indexer, query::ENDPOINTS)?.with_cors(settings.cors.clone()).with_ready(move || ready());
+    let app = Arc::new(app);
+    let server =
+        Server::start(listener.try_clone()?, Arc::clone(&app), settings.limits.clone(), default_workers())?;
+    Ok((server, app))
 }

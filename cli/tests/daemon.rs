@@ -2,6 +2,10 @@
 
 #![allow(clippy::print_stderr, reason = "what cannot be tested here is said loudly")]
 
+#[path = "daemon/outages.rs"]
+mod outages;
+#[path = "daemon/start.rs"]
+mod start;
 mod support;
 
 use std::fs;

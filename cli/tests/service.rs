@@ -67,6 +67,12 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
     for line in [
         "cairn_height{of=\"blocks\"} 226",
         "cairn_height{of=\"rich_list\"} 226",
+        "cairn_ready 1",
+        "cairn_build_info{version=",
+        "cairn_last_block_time_seconds 1",
+        "cairn_database_bytes ",
+        "cairn_node_endpoint_up{service=\"comet\",",
+        "cairn_node_endpoint_websocket{service=\"comet\",",
         "cairn_http_requests_total{endpoint=\"/status\",status=\"200\"} 1",
         "cairn_http_request_seconds_bucket{endpoint=\"/status\",le=\"10\"} 1",
     ] {

@@ -22,6 +22,7 @@ use store::Store;
 use tokio::sync::watch;
 
 use crate::Error;
+use crate::advice;
 use crate::config::{Config, Verify};
 use crate::derive::Workshops;
 use crate::endorse::Endorsements;
@@ -61,8 +62,7 @@ impl Ingest {
 
     /// Whether there is a rich list: it begins with what REST tells of all accounts.
     pub fn has_rich_list(&self) -> bool {
-        let services = self.node.evm.is_some() && self.node.rest.is_some();
-        self.config.vm == Vm::Evm && self.config.rich_list && services
+        self.config.vm == Vm::Evm && advice::no_rich_list(&self.config, &self.node).is_none()
     }
 
     /// Whether there is a lane of internal transactions.

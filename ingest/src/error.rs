@@ -88,6 +88,15 @@ pub enum Error {
         /// The setting.
         max_rewind: u64,
     },
+    /// The node's chain has nothing in common with the index.
+    #[error(
+        "the index at height {last} belongs to another history: the node has none of its blocks. If the chain was begun \
+         anew, delete the data directory or give another one (--data); if not, correct the node's address"
+    )]
+    OtherHistory {
+        /// The last indexed height.
+        last: u64,
+    },
     /// An endpoint's tip is indexed, with another hash.
     #[error("{origin} shows another block {height} than the one that is indexed")]
     Elsewhere {
@@ -224,6 +233,11 @@ impl Error {
                 | Self::WrongChain { .. }
                 | Self::Fork { .. }
         )
+    }
+
+    /// Whether only a person can decide how to go on: starting again ends in the same way.
+    pub fn needs_an_operator(&self) -> bool {
+        matches!(self, Self::TooDeep { .. } | Self::OtherHistory { .. })
     }
 
     /// Whether the disk has no room for more.

@@ -146,15 +146,30 @@ impl Forks {
         let lowest = last.saturating_sub(self.max_rewind).max(self.start_height);
         // Invariant: what is at or above `differs` is not ours, and `same` is, once it has been looked at.
         let (mut same, mut differs) = (lowest, conflict);
-        let too_far = || Error::TooDeep { last, lowest, max_rewind: self.max_rewind };
         if same >= differs || !self.agrees(same, by).await? {
-            return Err(too_far());
+            // A larger `max_rewind` helps only if there is a block below that is the same.
+            let hopeless = lowest == self.start_height || self.is_begun_anew(conflict, by).await?;
+            let too_deep = Error::TooDeep { last, lowest, max_rewind: self.max_rewind };
+            return Err(if hopeless { Error::OtherHistory { last } } else { too_deep });
         }
         while differs - same > 1 {
             let middle = same + (differs - same) / 2;
             if self.agrees(middle, by).await? { same = middle } else { differs = middle }
         }
         Ok(same)
+    }
+
+    /// Whether the first indexed block is another one on the chain of `by`, which differs at `conflict`.
+    async fn is_begun_anew(&self, conflict: u64, by: &Origin) -> Result<bool, Error> {
+        let first = self.start_height;
+        if first >= conflict {
+            return Ok(true);
+        }
+        // Asked once: where there is no answer, the error names the setting, which does no harm.
+        match self.node.comet.block_by(first, by).await {
+            Ok(answer) => Ok(self.is_ours(first, &answer.bytes)? == Some(false)),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Whether the block of `by` at `height` is the indexed one, or that of another endpoint where `by` does not answer; one

@@ -15,6 +15,7 @@ use crate::daemon::{Ingest, causes, wait_for_room};
 use crate::index::Ground;
 use crate::lane::Lane;
 use crate::link::{Links, Tail};
+use crate::meter;
 use crate::nft::Late;
 use crate::nft::asker::Asker;
 use crate::nft::completer::Completer;
@@ -161,10 +162,12 @@ impl Ingest {
                 tokio::time::sleep(RETRY_LANE).await;
             }
         };
+        meter::lane_stopped(lane, true);
         tokio::select! {
             () = waiting => {}
             _ = halt.wait_for(|halt| *halt) => {}
         }
+        meter::lane_stopped(lane, false);
     }
 
     fn call_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<CallSource, AtOnce, CallSink>, Error> {

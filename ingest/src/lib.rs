@@ -8,6 +8,7 @@
 //!
 //! | module | one job |
 //! |---|---|
+//! | `prepare`, `advice` | what must be right before it starts, and what looks wrong |
 //! | [`daemon`](Ingest) | starts the lanes and watches over them |
 //! | `lane` | one ordered stream of heights with one watermark |
 //! | `release`, `link` | when a height may be committed: blocks against their neighbours |
@@ -28,6 +29,7 @@
 pub mod config;
 pub mod derive;
 
+mod advice;
 mod courtesy;
 mod daemon;
 mod endorse;
@@ -52,3 +54,4 @@ pub use self::courtesy::behind_readers;
 pub use self::daemon::Ingest;
 pub use self::error::Error;
 pub use self::marks::{Mark, Marks};
+pub use self::prepare::is_there;

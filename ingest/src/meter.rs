@@ -1,6 +1,6 @@
 //! What is counted of an ingest.
 
-use metrics::{counter, describe_counter};
+use metrics::{counter, describe_counter, describe_gauge, gauge};
 
 /// An event that is counted.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +53,16 @@ impl Event {
     }
 }
 
+const LANE_STOPPED: &str = "cairn_lane_stopped";
+
+/// A lane that the others can do without waits to be tried again, or runs.
+pub(crate) fn lane_stopped(lane: &str, is_stopped: bool) {
+    gauge!(LANE_STOPPED, "lane" => lane.to_owned()).set(f64::from(u8::from(is_stopped)));
+}
+
 /// Says what the metrics mean, for whoever shows them; they are there from the beginning, at zero.
 pub fn describe() {
+    describe_gauge!(LANE_STOPPED, "1 while a lane has failed and waits to be tried again");
     for event in Event::ALL {
         let (name, meaning) = event.metric();
         describe_counter!(name, meaning);

@@ -2,25 +2,43 @@
 
 use std::sync::Arc;
 
+use chain::Vm;
 use node::Node;
 use node::retry::{self, Backoff};
 use schema::block::hash_at;
-use schema::meta::{self, BlockLane, Identity};
+use schema::meta::{self, BlockLane, Disabled, Identity};
 use schema::payload::Codec;
 use schema::rollback;
-use store::Store;
+use store::{Counts, Durability, Store, Txn};
 
 use crate::config::{Config, Verify};
 use crate::daemon::{Ingest, change};
 use crate::derive::{Rules, Workshops};
 use crate::lanes::Cores;
 use crate::marks::{Mark, Published};
-use crate::{Error, source};
+use crate::{Error, advice, source};
+
+/// Whether there is a database already. Refuses one of another chain, VM, prefix or start height than configured; what is
+/// not configured may be anything.
+pub fn is_there(config: &Config, store: &dyn Store) -> Result<bool, Error> {
+    let Some(stored) = schema::open::identity(store)? else { return Ok(false) };
+    let wanted = Identity {
+        format: schema::FORMAT,
+        chain_id: config.chain_id.clone(),
+        vm: config.vm.to_string(),
+        prefix: config.prefix.clone().unwrap_or_else(|| stored.prefix.clone()),
+        start_height: config.start_height.map_or(stored.start_height, |start| start.max(1)),
+    };
+    // It is there, so this only compares.
+    schema::open::or_create(store, &wanted)?;
+    Ok(true)
+}
 
 impl Ingest {
     /// Makes sure that node, database and configuration speak of the same chain, and asks the node for what is fixed.
     /// Waits for a node that is not there yet.
     pub async fn prepare(config: Config, node: Arc<Node>, store: Arc<dyn Store>) -> Result<Self, Error> {
+        is_there(&config, &*store)?;
         let verify = || node.verify_chain(&config.chain_id);
         let status = retry::until(Backoff::default(), "status", verify)
             .await
@@ -78,6 +96,8 @@ impl Ingest {
         drop(snapshot);
         let next = refuse_gap(&blocks, start_height, first)?;
         let (registry, descriptors) = source::bootstrap(&node, &*store, next).await?;
+        advice::log(&config, &node, &registry);
+        note_disabled(&config, &node, &*store)?;
         let verified = config.verify != Verify::Off;
         let rules = Rules { vm: config.vm, prefix, registry: Arc::new(registry), descriptors, verified };
         Ok(Self {
@@ -91,6 +111,21 @@ impl Ingest {
             identity,
         })
     }
+}
+
+/// Writes what is off for those that serve the database.
+fn note_disabled(config: &Config, node: &Node, store: &dyn Store) -> Result<(), Error> {
+    let off = advice::no_rich_list(config, node).filter(|_| config.vm == Vm::Evm);
+    let disabled = Disabled { rich_list: off.unwrap_or_default().to_owned() };
+    let snapshot = store.snapshot()?;
+    if meta::read::<Disabled>(&*snapshot)?.unwrap_or_default() == disabled {
+        return Ok(());
+    }
+    let mut counts = Counts::new(1);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    meta::put(&mut txn, &disabled);
+    let (batch, _) = txn.finish();
+    Ok(store.commit(batch, Durability::Synced)?)
 }
 
 /// The first height that is not indexed.

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::evm::{meaning, quantity};
 use crate::heads::EndpointState;
 use crate::member::Member;
-use crate::pool::better;
+use crate::pool::{Pool, better};
 use crate::{Comet, Evm, Node, Rest, Status};
 
 /// How often the services without a height of their own are asked for their chain.
@@ -59,11 +59,21 @@ impl Node {
 
     /// What is known of every CometBFT, REST and EVM endpoint at this moment.
     pub fn endpoints(&self) -> Vec<EndpointState> {
-        let states = |pool: Arc<[EndpointState]>| pool.to_vec();
-        let mut all = states(self.comet.endpoints());
-        all.extend(self.rest.iter().flat_map(|rest| states(rest.pool().states())));
-        all.extend(self.evm.iter().flat_map(|evm| states(evm.pool().states())));
-        all
+        self.pools().flat_map(|pool| pool.states().to_vec()).collect()
+    }
+
+    /// The last failure of the first service that has no endpoint that answers; None while every service has one.
+    pub fn outage(&self) -> Option<String> {
+        self.pools().find_map(|pool| {
+            let states = pool.states();
+            let all_down = states.iter().all(|endpoint| endpoint.down_since.is_some());
+            states.iter().find_map(|endpoint| endpoint.last_error.clone()).filter(|_| all_down)
+        })
+    }
+
+    pub(crate) fn pools(&self) -> impl Iterator<Item = &Pool> {
+        let (rest, evm) = (self.rest.as_ref().map(Rest::pool), self.evm.as_ref().map(Evm::pool));
+        std::iter::once(self.comet.pool()).chain(rest).chain(evm)
     }
 
     async fn verify_rest(&self, chain_id: &str) -> Result<(), Error> {

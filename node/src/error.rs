@@ -54,7 +54,7 @@ pub enum Error {
         said: String,
     },
     /// No connection.
-    #[error("{at}: cannot connect ({reason}); is the node running and the address right?")]
+    #[error("{at}: cannot connect ({reason}); is the node running and the address right{}?", Enabled(at.service))]
     Unreachable {
         /// Who was asked for what.
         at: Site,
@@ -62,7 +62,7 @@ pub enum Error {
         reason: String,
     },
     /// No whole answer in time.
-    #[error("{at}: no answer within {after:?}; the node is overloaded or the timeout too short")]
+    #[error("{at}: no answer within {after:?}; the node hangs or is overloaded")]
     TimedOut {
         /// Who was asked for what.
         at: Site,
@@ -116,6 +116,16 @@ pub enum Error {
         at: Site,
         /// What is missing or wrong.
         reason: String,
+    },
+    /// A websocket tells no new blocks although the status does.
+    #[error(
+        "{at}: no event for {after:?} although the status shows new blocks; the node is slow, or its websocket hangs"
+    )]
+    Stalled {
+        /// Who was to tell what.
+        at: Site,
+        /// How long a block was waited for.
+        after: Duration,
     },
     /// A redirect, which is not followed.
     #[error("{at}: HTTP {status}, redirected to {to}; write the final address into the configuration")]
@@ -224,7 +234,7 @@ pub enum Error {
         said: String,
     },
     /// The answer is larger than this client takes.
-    #[error("{at}: the answer is larger than {limit} bytes; raise the body limit")]
+    #[error("{at}: the answer is larger than {limit} bytes, the most that is read")]
     TooLarge {
         /// Who was asked for what.
         at: Site,
@@ -253,6 +263,7 @@ impl Error {
             | Self::Resting { .. }
             | Self::Unreadable { .. }
             | Self::Malformed { .. }
+            | Self::Stalled { .. }
             | Self::Redirected { .. }
             | Self::Faulty { .. } => Kind::Transient,
             Self::Pruned { .. }
@@ -305,6 +316,21 @@ fn char_on_a_line(c: char) -> impl Iterator<Item = char> {
     let escaped = c.is_control().then(|| c.escape_default());
     let plain = (!c.is_control()).then_some(c);
     escaped.into_iter().flatten().chain(plain)
+}
+
+/// The setting of the node without which nothing listens for a service.
+struct Enabled(&'static str);
+
+impl fmt::Display for Enabled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let section = match self.0 {
+            "rest" => "api",
+            "json-rpc" => "json-rpc",
+            "grpc" => "grpc",
+            _ => return Ok(()),
+        };
+        write!(f, ", and {section}.enable = true in its app.toml")
+    }
 }
 
 struct Tip(Option<u64>);

@@ -57,6 +57,8 @@ pub struct EndpointState {
     pub last_error: Option<String>,
     /// Whether its new blocks are told by a live websocket.
     pub by_websocket: bool,
+    /// Since when it does not answer: neither its status nor several other questions in a row. None while it does.
+    pub down_since: Option<Instant>,
 }
 
 impl EndpointState {

@@ -47,6 +47,11 @@ impl Health {
         if self.cool_until.is_some_and(|until| until > now) { Turn::Cooling } else { Turn::Ready }
     }
 
+    /// Whether more of its last answers in a row were failures than chance explains.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failures > CHANCE
+    }
+
     /// It answered, be it with a no: the endpoint works.
     pub(crate) fn answered(&mut self) {
         (self.failures, self.cool_until) = (0, None);

@@ -30,6 +30,7 @@ mod member;
 mod meter;
 mod opinions;
 mod origin;
+mod outage;
 mod pages;
 mod pool;
 pub mod retry;
@@ -64,6 +65,8 @@ pub use status::Status;
 pub use url::{Url, UrlError};
 pub use validators::Validator;
 
+use crate::pool::Pool;
+
 /// The clients of one chain. Cheap to call from many tasks at once; share it in an `Arc`.
 pub struct Node {
     /// CometBFT RPC: always there.
@@ -95,12 +98,14 @@ impl Node {
         let Endpoints { comet, rest, json_rpc, grpc } = endpoints;
         let comet = Comet::new(comet, limits)?;
         let follow = |evm: Evm| evm.at_the_tip_of(comet.pool().tip().clone());
-        Ok(Self {
+        let node = Self {
             rest: (!rest.is_empty()).then(|| Rest::new(rest, limits)).transpose()?,
             evm: (!json_rpc.is_empty()).then(|| Evm::new(json_rpc, limits).map(follow)).transpose()?,
             grpc: (!grpc.is_empty()).then(|| Grpc::new(grpc, limits)).transpose()?,
             comet,
-        })
+        };
+        node.pools().for_each(Pool::log_outages);
+        Ok(node)
     }
 }
 

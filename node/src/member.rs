@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
 
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Kind};
@@ -14,6 +15,8 @@ use crate::health::{Health, Turn};
 use crate::hedge::Latency;
 use crate::meter::{Meter, Outcome};
 use crate::origin::Origin;
+use crate::outage::Outage;
+use crate::status::is_status;
 use crate::trust::Trust;
 
 /// One URL and its record.
@@ -36,6 +39,10 @@ pub(crate) struct Record {
     failures: u64,
     last_error: Option<String>,
     answered: bool,
+    outage: Outage,
+    /// Whether the log hears of its outages: those of the node that is indexed matter to an operator, those of all the
+    /// chains that transfers go over would fill the log.
+    pub(crate) logs_outages: bool,
 }
 
 /// The chain that an endpoint should belong to and the one that it belongs to.
@@ -69,6 +76,11 @@ impl Member {
         (outcome, changed)
     }
 
+    /// Whether it answers, as far as is known.
+    pub(crate) fn is_up(&self) -> bool {
+        self.record().outage.since().is_none()
+    }
+
     /// Waits until no pause that its server has ordered is left.
     pub(crate) async fn rested(&self) {
         loop {
@@ -95,7 +107,31 @@ impl Member {
             lies: record.trust.lies(),
             last_error: record.last_error.clone(),
             by_websocket,
+            down_since: record.outage.since(),
         }
+    }
+
+    /// Logs what the outcome of a request that began at a moment means for whether the endpoint answers.
+    /// Whether it has begun or ended an outage.
+    fn note_outage<T>(&self, call: &Call, outcome: &Result<T, Error>, began: Instant, now: Instant) -> bool {
+        let mut record = self.record();
+        let before = record.outage.since();
+        let Record { outage, health, logs_outages, .. } = &mut *record;
+        match outcome {
+            // One failed question may be the question's fault; the status can always be told.
+            Err(error) if error.kind() == Kind::Transient => {
+                let down = is_status(call) || health.is_failing();
+                if down && outage.failed(began, now) && *logs_outages {
+                    warn!(endpoint = %self.origin, %error, "the endpoint does not answer");
+                }
+            }
+            Ok(_) | Err(_) => {
+                if let Some(lasted) = outage.recovered(now).filter(|_| *logs_outages) {
+                    info!(endpoint = %self.origin, outage_s = lasted.as_secs(), "the endpoint answers again");
+                }
+            }
+        }
+        before != record.outage.since()
     }
 }
 
@@ -178,11 +214,14 @@ impl Waiting<'_> {
         let took = now - self.began;
         let label = outcome.as_ref().map_or_else(|error| error.kind().into(), |_| Outcome::Answered);
         self.member.meter.request(label, took);
-        let mut record = self.member.record();
-        if self.call.urgent && outcome.is_ok() {
-            record.latency.learn(took);
-        }
-        record.settle(self.call, outcome, now)
+        let changed = {
+            let mut record = self.member.record();
+            if self.call.urgent && outcome.is_ok() {
+                record.latency.learn(took);
+            }
+            record.settle(self.call, outcome, now)
+        };
+        self.member.note_outage(self.call, outcome, self.began, now) || changed
     }
 }
 

@@ -19,6 +19,8 @@ use crate::origin::Origin;
 const REQUESTS: &str = "cairn_node_requests_total";
 const SECONDS: &str = "cairn_node_request_seconds";
 const HEIGHT: &str = "cairn_node_endpoint_height";
+const UP: &str = "cairn_node_endpoint_up";
+const WEBSOCKET: &str = "cairn_node_endpoint_websocket";
 const LIES: &str = "cairn_node_lies_total";
 const HEDGES: &str = "cairn_node_hedges_total";
 
@@ -27,6 +29,11 @@ pub fn describe_metrics() {
     describe_counter!(REQUESTS, "requests to the node's services by service, endpoint and outcome");
     describe_histogram!(SECONDS, "seconds from a request to a node's service to its whole answer");
     describe_gauge!(HEIGHT, "height of the last block that an endpoint is known to have");
+    describe_gauge!(UP, "1 while an endpoint answers, 0 while it does not");
+    describe_gauge!(
+        WEBSOCKET,
+        "1 while a websocket tells the new blocks of an endpoint, 0 while it is polled"
+    );
     describe_counter!(LIES, "answers of an endpoint that were proved false");
     describe_counter!(HEDGES, "requests sent to a second endpoint because the first took long");
 }
@@ -61,6 +68,8 @@ pub(crate) struct Meter {
     requests: [OnceLock<Counter>; OUTCOMES.len()],
     seconds: OnceLock<Histogram>,
     height: OnceLock<Gauge>,
+    up: OnceLock<Gauge>,
+    websocket: OnceLock<Gauge>,
     lies: OnceLock<Counter>,
 }
 
@@ -74,6 +83,8 @@ impl Meter {
             requests: from_fn(|_| OnceLock::new()),
             seconds: OnceLock::new(),
             height: OnceLock::new(),
+            up: OnceLock::new(),
+            websocket: OnceLock::new(),
             lies: OnceLock::new(),
         }
     }
@@ -98,6 +109,22 @@ impl Meter {
         let gauge =
             self.height.get_or_init(|| gauge!(HEIGHT, "service" => service, "endpoint" => endpoint()));
         gauge.set(f64::from(u32::try_from(height).unwrap_or(u32::MAX)));
+    }
+
+    /// Whether the endpoint answers.
+    pub(crate) fn up(&self, is_up: bool) {
+        self.switch(&self.up, UP, is_up);
+    }
+
+    /// Whether a websocket tells its new blocks.
+    pub(crate) fn websocket(&self, is_open: bool) {
+        self.switch(&self.websocket, WEBSOCKET, is_open);
+    }
+
+    fn switch(&self, gauge: &OnceLock<Gauge>, name: &'static str, is_on: bool) {
+        let (service, endpoint) = (self.service, || self.endpoint.clone());
+        let gauge = gauge.get_or_init(|| gauge!(name, "service" => service, "endpoint" => endpoint()));
+        gauge.set(f64::from(u8::from(is_on)));
     }
 
     /// The endpoint has said something false.

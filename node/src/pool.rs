@@ -17,7 +17,7 @@ use crate::SetupError;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Kind, Site};
 use crate::gate::Gate;
-use crate::heads::{EndpointState, Tip};
+use crate::heads::{EndpointState, Standing, Tip};
 use crate::health::Turn;
 use crate::hedge::Budget;
 use crate::limits::Limits;
@@ -91,6 +91,13 @@ impl Pool {
         self.members.get(origin.place()).filter(|member| member.origin == *origin)
     }
 
+    /// From now on the log has a line when an endpoint stops answering and one when it answers again.
+    pub(crate) fn log_outages(&self) {
+        for member in &self.members {
+            member.record().logs_outages = true;
+        }
+    }
+
     /// Where the state of the endpoints is told.
     pub(crate) fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
         self.heads.subscribe()
@@ -108,7 +115,15 @@ impl Pool {
         self.heads.send_modify(|heads| {
             *heads = self.states();
             for (member, state) in self.members.iter().zip(heads.iter()) {
-                state.height.iter().for_each(|height| member.meter.height(*height));
+                if let Some(height) = state.height {
+                    member.meter.height(height);
+                }
+                if state.standing != Standing::NeverSeen || state.down_since.is_some() {
+                    member.meter.up(state.down_since.is_none());
+                }
+                if self.leads && state.seen.is_some() {
+                    member.meter.websocket(state.by_websocket);
+                }
             }
             if self.leads
                 && let Some(tip) = heads.iter().filter_map(EndpointState::trusted_height).max()

@@ -1,8 +1,9 @@
 //! Asking until there is an answer.
 //!
 //! Holds: pauses grow, are capped and differ between callers; a fixed no ends the asking at once; the log
-//! gets one line when a question begins to fail, one every 30 s while it does and one when it is answered,
-//! whatever the number of attempts. Dropping the future at any point loses nothing but the attempt.
+//! gets one line when a question has had no answer for 30 s, one every five minutes after that and one when it is
+//! answered, whatever the number of attempts. (An endpoint that does not answer is logged at once, and once for all
+//! questions to it: `outage`.) Dropping the future at any point loses nothing but the attempt.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
@@ -49,8 +50,11 @@ impl Backoff {
 /// A block that is not there yet is asked for at least this often: a wait at the tip is no failure.
 const AT_THE_TIP: Duration = Duration::from_millis(500);
 
-/// How often a standing failure is logged.
-const REMINDER: Duration = Duration::from_secs(30);
+/// A question that has had no answer for this long is logged.
+const LONG: Duration = Duration::from_secs(30);
+
+/// How often it is logged again.
+const REMINDER: Duration = Duration::from_mins(5);
 
 /// Asks until there is an answer or a [`Kind::Permanent`] no. `what` names the question in the log.
 pub async fn until<T, F, Fut>(backoff: Backoff, what: &str, ask: F) -> Result<T, Error>
@@ -81,7 +85,7 @@ where
     F: FnMut() -> Fut,
     Fut: Future<Output = Result<T, Error>>,
 {
-    let (mut trouble, mut steps, mut last) = (Trouble::default(), 0u32, None);
+    let (mut trouble, mut steps, mut last) = (Trouble::since(Instant::now()), 0u32, None);
     loop {
         let error = match ask().await {
             Err(error) if again(error.kind()) => error,
@@ -107,39 +111,44 @@ fn pause(backoff: Backoff, steps: u32, error: &Error) -> Duration {
 }
 
 /// What the log has been told about one question.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Trouble {
-    began: Option<Instant>,
+    /// When the question was put for the first time.
+    began: Instant,
     logged: Option<Instant>,
 }
 
 impl Trouble {
-    /// How long it has lasted, if a line is due now. A failure is told at once, a wait only when it is long.
-    fn due(&mut self, kind: Kind, now: Instant) -> Option<Duration> {
-        let began = *self.began.get_or_insert(now);
+    fn since(began: Instant) -> Self {
+        Self { began, logged: None }
+    }
+
+    /// How long it has lasted, if a line is due now.
+    fn due(&mut self, now: Instant) -> Option<Duration> {
+        let lasted = now - self.began;
         let due = match self.logged {
             Some(logged) => now - logged >= REMINDER,
-            None => kind == Kind::Transient || now - began >= REMINDER,
+            None => lasted >= LONG,
         };
         due.then(|| {
             self.logged = Some(now);
-            now - began
+            lasted
         })
     }
 
     fn report(&mut self, what: &str, error: &Error) {
-        let Some(lasted) = self.due(error.kind(), Instant::now()) else { return };
+        let Some(lasted) = self.due(Instant::now()) else { return };
         let seconds = lasted.as_secs();
         if error.kind() == Kind::NotYet {
-            info!("{what}: waiting for {seconds} s: {error}");
+            info!(request = what, waiting_s = seconds, %error, "waiting for the node");
         } else {
-            warn!("{what}: failing for {seconds} s, asking again until it works: {error}");
+            warn!(request = what, failing_s = seconds, %error, "a request fails and is retried");
         }
     }
 
     fn end(&self, what: &str) {
-        if let (Some(began), Some(_)) = (self.began, self.logged) {
-            info!("{what}: settled after {} s", began.elapsed().as_secs());
+        if self.logged.is_some() {
+            info!(request = what, after_s = self.began.elapsed().as_secs(), "the request was answered");
         }
     }
 }
@@ -212,21 +221,21 @@ mod tests {
     }
 
     #[test]
-    fn the_log_hears_of_a_failure_at_once_and_then_every_thirty_seconds() {
-        let (mut trouble, start) = (Trouble::default(), Instant::now());
-        let mut told = Vec::new();
-        for second in 0..100 {
-            told.extend(trouble.due(Kind::Transient, start + Duration::from_secs(second)));
+    fn a_question_without_an_answer_is_logged_after_thirty_seconds_and_then_every_five_minutes() {
+        let start = Instant::now();
+        let mut trouble = Trouble::since(start);
+        let mut logged = Vec::new();
+        for second in 0..1_000 {
+            logged.extend(trouble.due(start + Duration::from_secs(second)));
         }
-        assert_eq!(told, [0, 30, 60, 90].map(Duration::from_secs));
+        assert_eq!(logged, [30, 330, 630, 930].map(Duration::from_secs));
     }
 
     #[test]
-    fn the_log_hears_of_a_wait_only_when_it_is_long() {
-        let (mut trouble, start) = (Trouble::default(), Instant::now());
-        let at = |second| start + Duration::from_secs(second);
-        assert_eq!(trouble.due(Kind::NotYet, at(0)), None);
-        assert_eq!(trouble.due(Kind::NotYet, at(29)), None);
-        assert_eq!(trouble.due(Kind::NotYet, at(30)), Some(Duration::from_secs(30)));
+    fn the_time_in_the_log_begins_with_the_question_and_not_with_its_first_failure() {
+        let start = Instant::now();
+        let mut trouble = Trouble::since(start);
+        let timed_out = start + Duration::from_secs(31);
+        assert_eq!(trouble.due(timed_out), Some(Duration::from_secs(31)));
     }
 }

@@ -4,6 +4,7 @@
 //! than the one that was said first is asked no more.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hex::FromHexError;
 use serde::Deserialize;
@@ -83,8 +84,19 @@ fn tell_behind(member: &Member, was_behind: bool, status: &Status) {
     }
 }
 
+/// The name of the call in messages.
+const STATUS: &str = "status";
+
+/// A node tells its status from memory: one that takes this long answers nothing else either.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 pub(crate) fn status_call() -> Call {
-    Call::get("status", "/status".to_owned())
+    Call::get(STATUS, "/status".to_owned())
+}
+
+/// Whether a call is that of the status.
+pub(crate) fn is_status(call: &Call) -> bool {
+    call.name == STATUS
 }
 
 #[derive(Deserialize)]
@@ -109,7 +121,7 @@ struct SyncInfo {
 }
 
 pub(crate) async fn status_of(endpoint: &Endpoint) -> Result<Status, Error> {
-    let call = status_call();
+    let call = status_call().within(PATIENCE.min(endpoint.limits().timeout));
     let result = result_of(endpoint, &call).await?;
     let Said { node_info, sync_info } = parsed(endpoint, &call, &result)?;
     let bad = |reason: String| Error::Malformed { at: endpoint.site(&call), reason };

@@ -96,12 +96,32 @@ impl Transport {
 }
 
 fn failure(e: hyper_util::client::legacy::Error) -> Failure {
-    let reason = body::reason(&e);
+    let reason = other_protocol(&e).map_or_else(|| body::reason(&e), str::to_owned);
     if e.is_connect() {
         Failure::Unreachable(reason)
     } else {
         Failure::Broken(Broken::Cut { got: 0, reason })
     }
+}
+
+/// Which other protocol a server speaks than the one that its address names, where its first bytes show it.
+fn other_protocol(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    let causes = || std::iter::successors(Some(error), |cause| cause.source());
+    if causes().filter_map(|cause| cause.downcast_ref()).any(is_no_tls) {
+        return Some("the port does not speak TLS: write http:// instead of https://");
+    }
+    let is_http = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<hyper::Error>().is_none_or(|error| !error.is_parse())
+    };
+    (!causes().all(is_http)).then_some("the port does not speak HTTP/1.1; a gRPC port is for `grpc` only")
+}
+
+/// Whether the first bytes of a server are none of TLS. Errors of TLS are inside of one or more of the system's.
+fn is_no_tls(error: &std::io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| {
+        matches!(inner.downcast_ref(), Some(rustls::Error::InvalidMessage(_)))
+            || inner.downcast_ref().is_some_and(is_no_tls)
+    })
 }
 
 /// What came of asking for another protocol.

@@ -18,6 +18,7 @@ use tracing::{info, warn};
 use crate::Comet;
 use crate::error::Error;
 use crate::member::Member;
+use crate::outage::Outage;
 use crate::retry::Backoff;
 use crate::silence::{CHECK, Silence};
 use crate::websocket::{Socket, websocket_call};
@@ -45,35 +46,6 @@ struct Line {
     open: bool,
     /// Whether events have come on it.
     live: bool,
-}
-
-/// What the log has been told about the websocket of one endpoint.
-#[derive(Default)]
-struct Trouble {
-    failures: u32,
-    told: bool,
-    when: Option<Instant>,
-}
-
-/// A websocket that works now and then is told of this often.
-const REMINDER: Duration = Duration::from_mins(1);
-
-impl Trouble {
-    /// Whether a failure is told: the first, and one after a recovery.
-    fn begins(&mut self) -> bool {
-        let now = Instant::now();
-        let due = !self.told && self.when.is_none_or(|when| now - when >= REMINDER);
-        if due {
-            (self.told, self.when) = (true, Some(now));
-        }
-        due
-    }
-
-    /// Whether a recovery is told: it is where the failure was.
-    fn ends(&mut self) -> bool {
-        self.failures = 0;
-        std::mem::take(&mut self.told)
-    }
 }
 
 impl Comet {
@@ -119,21 +91,23 @@ impl Comet {
 
     /// Keeps a websocket open.
     async fn listen(&self, member: &Member, feed: &Feed) -> Infallible {
-        let mut trouble = Trouble::default();
+        let (mut outage, mut failures) = (Outage::default(), 0u32);
         loop {
             member.rested().await;
-            let failure = self.hear(member, feed, &mut trouble).await;
+            let error = self.hear(member, feed, &mut outage, &mut failures).await;
             self.set_line(member, feed, |line| (line.open, line.live) = (false, false));
-            if trouble.begins() {
-                warn!("{failure}; following this endpoint by polling, the websocket is tried again");
+            let now = Instant::now();
+            // Without the endpoint there is no websocket: the log has heard of that.
+            if member.is_up() && outage.failed(now, now) {
+                warn!(endpoint = %member.origin, %error, "the websocket has failed, the status is polled meanwhile");
             }
-            sleep(AGAIN.delay(trouble.failures)).await;
-            trouble.failures = trouble.failures.saturating_add(1);
+            sleep(AGAIN.delay(failures)).await;
+            failures = failures.saturating_add(1);
         }
     }
 
     /// One websocket, to its end.
-    async fn hear(&self, member: &Member, feed: &Feed, trouble: &mut Trouble) -> Error {
+    async fn hear(&self, member: &Member, feed: &Feed, outage: &mut Outage, failures: &mut u32) -> Error {
         let mut socket = match Socket::open(&member.endpoint).await {
             Ok(socket) => socket,
             Err(failure) => {
@@ -151,8 +125,7 @@ impl Comet {
             let block = tokio::select! {
                 block = socket.next() => block,
                 () = feed.silent.notified() => {
-                    let reason = "the websocket tells no blocks although there are new ones".to_owned();
-                    return Error::Malformed { at: member.endpoint.site(&websocket_call()), reason };
+                    return Error::Stalled { at: member.endpoint.site(&websocket_call()), after: CHECK };
                 }
             };
             let block = match block {
@@ -165,8 +138,9 @@ impl Comet {
             }
             feed.told.store(block.height, Ordering::Relaxed);
             member.record().known.event(&block);
-            if trouble.ends() {
-                info!("{}: the websocket tells new blocks again", member.origin);
+            *failures = 0;
+            if let Some(lasted) = outage.recovered(Instant::now()) {
+                info!(endpoint = %member.origin, outage_s = lasted.as_secs(), "the websocket tells new blocks again");
             }
             self.set_line(member, feed, |line| line.live = true);
         }

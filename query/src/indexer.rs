@@ -3,7 +3,7 @@
 use std::sync::{Arc, RwLock};
 
 use chain::Vm;
-use schema::meta::{BlockLane, CallLane, Identity, RichLane};
+use schema::meta::{BlockLane, CallLane, Disabled, Identity, RichLane};
 use schema::payload::Codec;
 use schema::{Error, meta};
 use store::{Snapshot, Store};
@@ -90,6 +90,12 @@ impl View<'_> {
     /// How far the rich list has come.
     pub(crate) fn rich(&self) -> Result<RichLane, Refusal> {
         Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
+    }
+
+    /// Why there is no rich list, if the process that writes the database keeps none.
+    pub(crate) fn no_rich_list(&self) -> Result<Option<String>, Refusal> {
+        let disabled: Disabled = meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default();
+        Ok(Some(disabled.rich_list).filter(|reason| !reason.is_empty()))
     }
 
     /// How far the internal-transaction lane has come.

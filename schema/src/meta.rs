@@ -176,10 +176,23 @@ impl Named for Unconfirmed {
     const NAME: &'static str = "unconfirmed";
 }
 
+/// What the process that writes the database does not keep, for those that serve it. Written at its start; not part of the
+/// digest.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Disabled {
+    /// Why there is no rich list, in words; empty if there is one, or if the chain's VM has none.
+    #[prost(string, tag = "1")]
+    pub rich_list: String,
+}
+
+impl Named for Disabled {
+    const NAME: &'static str = "disabled";
+}
+
 /// The rows (table and key) that say how a database came to be what it is, and not what it holds: they are neither part of
 /// the digest nor taken back.
-pub fn passing() -> [(&'static TableSpec, Vec<u8>); 2] {
-    [key::<Rewinds>(), key::<Unconfirmed>()].map(|key| (Meta::SPEC, key.to_bytes()))
+pub fn passing() -> [(&'static TableSpec, Vec<u8>); 3] {
+    [key::<Rewinds>(), key::<Unconfirmed>(), key::<Disabled>()].map(|key| (Meta::SPEC, key.to_bytes()))
 }
 
 /// Says that something is taken back to `to`.

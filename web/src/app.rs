@@ -39,6 +39,21 @@ pub struct App<A: 'static> {
     health: Health,
     /// Counts what is for no endpoint.
     unrouted: Meter,
+    /// Whether there is nothing to answer with yet, whatever the path.
+    starting: bool,
+}
+
+impl App<()> {
+    /// An API that is not there yet: every request but those for `/healthz` and `/readyz` is a 503 with what `ready`
+    /// says.
+    ///
+    /// # Errors
+    /// None: see [`Router::new`].
+    pub fn starting(
+        ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Result<Self, RouteError> {
+        Ok(Self { starting: true, ..Self::new((), &[])?.with_ready(ready) })
+    }
 }
 
 impl<A> App<A> {
@@ -49,7 +64,8 @@ impl<A> App<A> {
     pub fn new(state: A, groups: &'static [&'static [Endpoint<A>]]) -> Result<Self, RouteError> {
         let router = Router::new(groups)?;
         let unrouted = Meter::new(NO_ENDPOINT);
-        Ok(Self { state, router, cors: Cors::default(), health: Health::default(), unrouted })
+        let (cors, health) = (Cors::default(), Health::default());
+        Ok(Self { state, router, cors, health, unrouted, starting: false })
     }
 
     /// The same with other origins.
@@ -167,7 +183,8 @@ impl<A> App<A> {
         let method = &request.method;
         let found = self.router.find(path);
         let Some(found) = found else {
-            return Err(Refusal::not_found(format!("Cannot {method} {path}")));
+            let none = || Refusal::not_found(format!("Cannot {method} {path}"));
+            return Err(if self.starting { self.health.refusal() } else { none() });
         };
         if *method == Method::OPTIONS {
             return Ok(Target::Answer(self.options(request, found.allow())));

@@ -50,14 +50,23 @@ impl Health {
 
     /// 200, or 503 with the reason.
     pub(crate) fn answer(&self, probe: Probe) -> Response<Bytes> {
-        let reason = match probe {
-            Probe::Live => None,
-            // It only reads what it shares with others, so a panic leaves nothing half done.
-            Probe::Ready => catch_unwind(AssertUnwindSafe(|| (self.0)()))
-                .unwrap_or_else(|_| Err("the check of readiness panicked".to_owned()))
-                .err(),
+        let ready = match probe {
+            Probe::Live => Ok(()),
+            Probe::Ready => self.check(),
         };
-        reason.map_or_else(well, |reason| refused(&Refusal::unavailable(format!("not ready: {reason}"))))
+        ready.map_or_else(|reason| refused(&not_ready(&reason)), |()| well())
+    }
+
+    /// The answer to a request that cannot be answered yet.
+    pub(crate) fn refusal(&self) -> Refusal {
+        // Ready and without an API is a moment of the start.
+        not_ready(&self.check().err().unwrap_or_else(|| "starting".to_owned()))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        // It only reads what it shares with others, so a panic leaves nothing half done.
+        catch_unwind(AssertUnwindSafe(|| (self.0)()))
+            .unwrap_or_else(|_| Err("the check of readiness panicked".to_owned()))
     }
 }
 
@@ -66,6 +75,10 @@ impl Default for Health {
     fn default() -> Self {
         Self::new(|| Ok(()))
     }
+}
+
+fn not_ready(reason: &str) -> Refusal {
+    Refusal::unavailable(format!("not ready: {reason}"))
 }
 
 fn well() -> Response<Bytes> {

@@ -89,6 +89,11 @@ impl Cairn {
         line.trim_start()[start.len()..].trim().to_owned()
     }
 
+    /// The next line on standard output that contains `words`.
+    pub(crate) fn printed_about(&mut self, words: &str) -> String {
+        self.out.find(|line| line.contains(words))
+    }
+
     /// The next log line with this message.
     pub(crate) fn logged(&mut self, message: &str) -> Value {
         let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_default();
@@ -239,6 +244,7 @@ fn exchange(method: &str, url: &str, headers: &str, body: &str) -> (u16, String)
 /// A replayed recording and the flags to index it with.
 pub(crate) struct Played {
     pub(crate) node: Cairn,
+    recording: String,
     flags: Vec<String>,
 }
 
@@ -255,7 +261,27 @@ impl Played {
         for service in ["comet", "rest"].into_iter().chain((vm == "evm").then_some("json-rpc")) {
             flags.extend([format!("--{service}"), node.line(service)]);
         }
-        Self { node, flags }
+        Self { node, recording: recording.to_owned(), flags }
+    }
+
+    /// Ends the node as a power failure would.
+    pub(crate) fn end(&mut self) {
+        self.node.child.kill().unwrap();
+        self.node.child.wait().unwrap();
+    }
+
+    /// The node with other options at the same addresses.
+    pub(crate) fn begin(&mut self, options: &[&str]) {
+        let dir = format!("recordings/{}", self.recording);
+        let mut args = vec!["replay", &dir, "--executor", "127.0.0.1:0"];
+        for pair in self.flags[4..].chunks(2) {
+            args.extend([pair[0].as_str(), pair[1].strip_prefix("http://").unwrap()]);
+        }
+        if !self.flags.iter().any(|flag| flag == "--json-rpc") {
+            args.extend(["--json-rpc", "127.0.0.1:0"]);
+        }
+        self.node = Cairn::start(&[&args, options].concat());
+        self.node.line("comet");
     }
 
     /// `command` on `data`, of this chain, with a server on a free port.

@@ -13,12 +13,16 @@ use schema::meta::{self, RichLane};
 use schema::rich::{self, Address, Before, Denoms, Erc20};
 use store::key::Text;
 use store::{Counts, Durability, Txn};
+use tokio::time::Instant;
 
 use super::{AT_ONCE, Worker, ledger};
 use crate::Error;
 
 /// If the node has forgotten the state of the baseline, a later one is tried after this long.
 const LATER: Duration = Duration::from_secs(5);
+
+/// How often it is logged that the baseline is taken later.
+const REMINDER: Duration = Duration::from_mins(1);
 
 /// The key of the page after the last one.
 const DONE: &str = "";
@@ -34,6 +38,7 @@ impl Worker {
         }
         let begun = RichLane { height: 0, baseline: self.list.start_height, next_accounts: FIRST.to_owned() };
         let mut lane = stored.unwrap_or(begun);
+        let mut logged: Option<Instant> = None;
         loop {
             let mut blocks = self.list.blocks.clone();
             let (baseline, reached) = (lane.baseline, blocks.wait_for(|mark| mark.height >= lane.baseline));
@@ -55,11 +60,14 @@ impl Worker {
                             "the node has no state even of its last height: the rich list has nothing to begin with",
                         ));
                     }
-                    tracing::warn!(
-                        baseline,
-                        latest,
-                        "the node has forgotten the state of the baseline: it is taken later"
-                    );
+                    if logged.is_none_or(|at| at.elapsed() >= REMINDER) {
+                        logged = Some(Instant::now());
+                        tracing::warn!(
+                            baseline,
+                            latest,
+                            "the node has pruned the state of the baseline: it is taken at a later height"
+                        );
+                    }
                     rich::clear(&*self.list.store)?;
                     lane = RichLane { height: 0, baseline: latest, next_accounts: FIRST.to_owned() };
                 }

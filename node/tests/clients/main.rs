@@ -12,6 +12,7 @@ mod heads;
 mod hedge;
 mod logged;
 mod numbers;
+mod outages;
 mod pauses;
 mod pool;
 mod recorded;

@@ -77,8 +77,11 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     let denom = call.text("denom");
     let paging = Paging::of(call, Space::Holders)?;
     let view = indexer.view()?;
-    let unknown = || Refusal::not_found(format!("[NOT_FOUND] denom not found: {}", wire::shown(denom)));
-    let contract = resolve(view.snapshot(), denom)?.ok_or_else(unknown)?;
+    let Some(contract) = resolve(view.snapshot(), denom)? else {
+        let off =
+            view.no_rich_list()?.map(|why| format!("; the rich list is off: {why}")).unwrap_or_default();
+        return Err(Refusal::not_found(format!("[NOT_FOUND] denom not found: {}{off}", wire::shown(denom))));
+    };
     let holders = Set::<Holders>::all(view.snapshot(), contract).map_err(Refusal::internal)?;
     list(indexer, "holders", &holders, &paging, None, nft_record::holders)
 }

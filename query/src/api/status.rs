@@ -39,6 +39,11 @@ static STATUS: Schema = Schema {
             Kind::Integer,
             "The last block whose transfers the rich list has; 0 until it is complete; EVM only.",
         ),
+        Field::optional(
+            "rich_list_off",
+            Kind::String,
+            "Why there is no rich list; absent where there is one.",
+        ),
     ],
 };
 
@@ -46,7 +51,8 @@ fn status(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
     let view = indexer.view()?;
     let of_evm = if indexer.is_evm() {
         let (calls, rich) = (view.calls()?.height, view.rich()?.height);
-        format!(r#","internal_tx_height":{calls},"rich_list_height":{rich}"#)
+        let off = view.no_rich_list()?.map(|why| format!(r#","rich_list_off":{}"#, json_text(&why)));
+        format!(r#","internal_tx_height":{calls},"rich_list_height":{rich}{}"#, off.unwrap_or_default())
     } else {
         String::new()
     };

@@ -100,3 +100,15 @@ static ILL: &[&[Endpoint<()>]] = &[&[Endpoint {
 fn no_endpoint_may_take_their_place() {
     assert_eq!(App::new((), ILL).err(), Some(RouteError::Taken("/Healthz")));
 }
+
+#[test]
+fn an_api_that_is_not_there_yet_says_why_whatever_is_asked_of_it() {
+    let app = App::starting(|| Err("waiting for the node".to_owned())).unwrap();
+    for path in ["/status", "/readyz", "/no/such/path"] {
+        let response = app.get(path);
+        let body = r#"{"code":14,"message":"not ready: waiting for the node","details":[]}"#;
+        assert_eq!((response.status().as_u16(), &response.body()[..]), (503, body.as_bytes()), "{path}");
+        assert!(response.headers().contains_key("retry-after"), "{path}");
+    }
+    assert_eq!(app.get("/healthz").status().as_u16(), 200);
+}

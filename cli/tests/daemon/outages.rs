@@ -1,0 +1,242 @@
+//! What happens to the node, and what the program does and says then.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
+
+use serde_json::Value;
+
+use crate::support::{Cairn, Played, digest, get, get_text, refused, until};
+
+/// The last height of `evm-scenario`.
+const LAST: u64 = 226;
+
+/// Flags with another address for one service.
+fn with<'a>(mut flags: Vec<&'a str>, service: &str, address: &'a str) -> Vec<&'a str> {
+    let at = flags.iter().position(|flag| *flag == service).unwrap();
+    flags[at + 1] = address;
+    flags
+}
+
+fn until_height(url: &str, height: u64) {
+    until("a height", || (get(&format!("{url}/status")).1["height"] == height).then_some(()));
+}
+
+fn until_not_ready(url: &str, reason: &str) -> String {
+    until("a reason not to be ready", || {
+        let (code, body) = get_text(&format!("{url}/readyz"));
+        (code == 503 && body.contains(reason)).then_some(body)
+    })
+}
+
+fn until_ready(url: &str) {
+    until("to be ready", || (get_text(&format!("{url}/readyz")).0 == 200).then_some(()));
+}
+
+/// An address where nothing listens.
+fn nobody() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+#[test]
+fn what_is_indexed_is_served_while_the_node_is_down_when_the_program_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut played = Played::start("move-scenario", &[]);
+    played.index(&data);
+    played.end();
+    let mut cairn = Cairn::start(&played.flags("run", &data));
+    let url = cairn.url();
+    assert_eq!(get(&format!("{url}/status")).1["height"], 50);
+    let failed = cairn.logged("the endpoint does not answer");
+    assert!(failed["endpoint"].as_str().unwrap().starts_with("comet 127.0.0.1:"), "{failed}");
+    assert!(failed["error"].as_str().unwrap().contains("Connection refused"), "{failed}");
+    let reason = until_not_ready(&url, "waiting for the node: comet 127.0.0.1:");
+    assert!(reason.contains("Connection refused") && reason.starts_with(r#"{"code":14,"#), "{reason}");
+    assert_eq!(get_text(&format!("{url}/healthz")).0, 200);
+
+    played.begin(&[]);
+    assert!(cairn.logged("the endpoint answers again")["outage_s"].is_u64());
+    cairn.logged("caught up");
+    until_ready(&url);
+    cairn.signal("TERM");
+    assert!(!cairn.everything().contains("the endpoint does not answer\",\"endpoint\":\"comet"));
+}
+
+#[test]
+fn a_new_index_listens_and_says_that_it_waits_for_the_node() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut played = Played::start("move-scenario", &[]);
+    played.end();
+    let mut cairn = Cairn::start(&played.flags("run", &data));
+    let url = cairn.logged("listening, there is no database yet")["url"].as_str().unwrap().to_owned();
+    until_not_ready(&url, "cannot connect");
+    for path in ["status", "indexer/block/v1/blocks", "no/such/path"] {
+        let (code, body) = get(&format!("{url}/{path}"));
+        assert_eq!((code, &body["code"], &body["details"]), (503, &14.into(), &Value::Array(Vec::new())));
+        assert!(body["message"].as_str().unwrap().contains("waiting for the node: comet"), "{body}");
+    }
+    assert_eq!(get_text(&format!("{url}/healthz")), (200, "ok".to_owned()));
+
+    played.begin(&[]);
+    assert_eq!(cairn.url(), url, "the same address");
+    cairn.logged("caught up");
+    assert_eq!(get(&format!("{url}/status")).0, 200);
+    assert_eq!(get(&format!("{url}/no/such/path")).0, 404);
+    until_ready(&url);
+}
+
+#[test]
+fn a_new_index_without_rest_says_what_to_enable() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let (played, rest) = (Played::start("move-scenario", &[]), nobody());
+    let mut cairn = Cairn::start(&with(played.flags("run", &data), "--rest", &rest));
+    let url = cairn.logged("listening, there is no database yet")["url"].as_str().unwrap().to_owned();
+    until_not_ready(&url, "api.enable = true in its app.toml");
+    let failed = cairn.logged("the endpoint does not answer");
+    assert!(failed["endpoint"].as_str().unwrap().starts_with("rest "), "{failed}");
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
+#[test]
+fn a_running_index_goes_on_without_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start("evm-scenario", &["--block-every", "20ms"]);
+    // A second node, for its REST alone.
+    let mut other = Played::start("evm-scenario", &[]);
+    let rest = other.services().chunks(2).find(|pair| pair[0] == "--rest").unwrap()[1].to_owned();
+    let mut cairn = Cairn::start(&with(played.flags("run", &data), "--rest", &rest));
+    let url = cairn.url();
+    until("some heights", || (get(&format!("{url}/status")).1["height"].as_u64() > Some(20)).then_some(()));
+    other.end();
+    until_height(&url, LAST);
+    until_ready(&url);
+}
+
+#[test]
+fn a_node_that_is_killed_and_comes_back_is_logged_once_each_and_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut played = Played::start("evm-scenario", &["--up-to", "100"]);
+    let mut cairn = Cairn::start(&played.flags("run", &data));
+    let url = cairn.url();
+    cairn.logged("caught up");
+    played.end();
+    cairn.logged("the endpoint does not answer");
+    assert_eq!(get(&format!("{url}/status")).1["height"], 100);
+    played.begin(&["--up-to", "200"]);
+    cairn.logged("the endpoint answers again");
+    until_height(&url, 200);
+    cairn.signal("TERM");
+    let said = cairn.everything();
+    let times =
+        said.lines().filter(|line| line.contains("the endpoint") && line.contains("comet 127")).count();
+    assert_eq!(times, 0, "{said}");
+}
+
+#[test]
+fn a_node_that_hangs_is_followed_when_it_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start("evm-scenario", &["--block-every", "20ms"]);
+    let mut cairn = Cairn::start(&played.flags("run", &dir.path().join("data")));
+    let url = cairn.url();
+    let height = || get(&format!("{url}/status")).1["height"].as_u64().unwrap();
+    until("some heights", || (height() > 20).then_some(()));
+    played.node.signal("STOP");
+    let mut before = height();
+    // Answers that were on their way are indexed; then nothing comes.
+    until("a height that stays", || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        (std::mem::replace(&mut before, height()) == height()).then_some(())
+    });
+    assert!(before < LAST);
+    played.node.signal("CONT");
+    until_height(&url, LAST);
+}
+
+#[test]
+fn a_node_that_does_not_trace_is_told_what_to_enable_and_everything_else_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start("evm-scenario", &["--fault", "json-rpc:no-tracing"]);
+    let mut cairn = Cairn::start(&played.flags("run", &dir.path().join("data")));
+    let url = cairn.url();
+    let stopped = cairn.logged("the lane has stopped and is tried again");
+    assert_eq!(stopped["lane"], "internal_txs");
+    assert!(stopped["error"].as_str().unwrap().contains("add `debug`"), "{stopped}");
+    until_height(&url, LAST);
+    until_ready(&url);
+    // The first block cannot be traced by any node.
+    assert!(get(&format!("{url}/status")).1["internal_tx_height"].as_u64() <= Some(1));
+}
+
+#[test]
+fn a_node_that_is_rolled_back_and_makes_the_same_blocks_again_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut played = Played::start("evm-scenario", &["--up-to", "150"]);
+    let mut cairn = Cairn::start(&played.flags("run", &data));
+    let url = cairn.url();
+    cairn.logged("caught up");
+    played.end();
+    cairn.logged("the endpoint does not answer");
+    played.begin(&["--up-to", "149"]);
+    cairn.logged("the endpoint answers again");
+    assert_eq!(get(&format!("{url}/status")).1["height"], 150);
+    played.end();
+    played.begin(&[]);
+    until_height(&url, LAST);
+    cairn.signal("TERM");
+    assert!(!cairn.everything().contains("another history"));
+}
+
+#[test]
+fn a_node_that_is_rolled_back_and_makes_another_block_is_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, undisturbed) = (dir.path().join("data"), dir.path().join("undisturbed"));
+    let other = ["--fork-at", "148", "--fork-seed", "3"];
+    let mut played = Played::start("evm-scenario", &[]);
+    played.end();
+    played.begin(&other);
+    played.index(&undisturbed);
+    played.end();
+    played.begin(&["--up-to", "149"]);
+    let mut cairn = Cairn::start(&played.flags("run", &data));
+    let url = cairn.url();
+    cairn.logged("caught up");
+    played.end();
+    played.begin(&other);
+    let back = cairn.logged("went back");
+    assert_eq!((&back["from"], &back["to"]), (&149.into(), &148.into()), "{back}");
+    let all = |status: &Value| {
+        ["height", "internal_tx_height", "rich_list_height"].map(|lane| status[lane] == LAST)
+    };
+    until("every lane", || (all(&get(&format!("{url}/status")).1) == [true; 3]).then_some(()));
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+    assert_eq!(digest(&data), digest(&undisturbed));
+}
+
+#[test]
+fn a_chain_that_was_begun_anew_with_the_same_id_ends_the_program_with_one_instruction_and_a_code_of_its_own()
+{
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut played = Played::start("evm-scenario", &["--up-to", "150"]);
+    played.index(&data);
+    let whole = digest(&data);
+    played.end();
+    played.begin(&["--fork-at", "0", "--fork-seed", "3", "--up-to", "100"]);
+    for max_rewind in ["1000000", "10"] {
+        let (code, said) =
+            refused(&[&played.flags("run", &data)[..], &["--max-rewind", max_rewind]].concat());
+        assert_eq!(code, 3, "{said}");
+        let instruction = "error: the index at height 150 belongs to another history: the node has none of its blocks. If the \
+                           chain was begun anew, delete the data directory or give another one (--data)";
+        assert!(said.contains(instruction) && !said.contains("raise max_rewind"), "{said}");
+        assert!(!said.contains("caught up"), "{said}");
+    }
+    assert_eq!(digest(&data), whole, "nothing is taken back");
+}

@@ -1,0 +1,170 @@
+//! What the program says of its settings and its database when it starts.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::support::{Cairn, Played, get, refused, until};
+
+/// Flags without those of some settings.
+fn without<'a>(flags: &[&'a str], settings: &[&str]) -> Vec<&'a str> {
+    let mut left = Vec::new();
+    let mut flags = flags.iter();
+    while let Some(flag) = flags.next() {
+        if settings.contains(flag) {
+            flags.next();
+        } else {
+            left.push(*flag);
+        }
+    }
+    left
+}
+
+#[test]
+fn the_first_line_says_what_is_stored_and_how_the_process_before_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start("evm-scenario", &[]);
+    let flags = played.flags("run", &data);
+    let start = || {
+        let mut cairn = Cairn::start(&flags);
+        let line = cairn.logged("starting");
+        (cairn, line)
+    };
+    let (mut cairn, first) = start();
+    assert_eq!((&first["previous_stop"], &first["height"]), (&"none".into(), &0.into()), "{first}");
+    cairn.logged("caught up");
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+    let (mut cairn, second) = start();
+    assert_eq!(second["previous_stop"], "clean", "{second}");
+    for lane in ["height", "internal_tx_height", "rich_list_height"] {
+        assert_eq!(second[lane], 226, "{second}");
+    }
+    cairn.url();
+    cairn.kill();
+    let (_cairn, third) = start();
+    assert_eq!(third["previous_stop"], "killed", "{third}");
+}
+
+#[test]
+fn a_vm_that_is_not_the_chains_is_logged_with_the_chains() {
+    let dir = tempfile::tempdir().unwrap();
+    for (recording, wrong, right) in [
+        ("evm-scenario", "move", "evm"),
+        ("evm-scenario", "none", "evm"),
+        ("move-scenario", "wasm", "move"),
+        ("wasm-scenario", "none", "wasm"),
+    ] {
+        let played = Played::start(recording, &[]);
+        let data = dir.path().join(format!("{recording}-{wrong}"));
+        let mut flags = without(&played.flags("run", &data), &["--vm", "--json-rpc"]);
+        flags.extend(["--vm", wrong]);
+        let mut cairn = Cairn::start(&flags);
+        let told = cairn.logged("the chain does not have the configured vm: set `vm` to the chain's and index into a new directory");
+        assert_eq!((&told["vm"], &told["chain_has"]), (&wrong.into(), &right.into()), "{told}");
+    }
+    for recording in ["evm-scenario", "move-scenario", "wasm-scenario"] {
+        let played = Played::start(recording, &[]);
+        let mut cairn = Cairn::start(&played.flags("run", &dir.path().join(recording)));
+        cairn.logged("caught up");
+        cairn.signal("TERM");
+        let said = cairn.everything();
+        assert!(!said.contains("configured vm") && !said.contains("rich list is off"), "{said}");
+    }
+}
+
+#[test]
+fn a_rich_list_that_is_off_is_told_with_the_reason_wherever_it_is_missed() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start("evm-scenario", &[]);
+    let mut flags = without(&played.flags("run", &data), &["--rest"]);
+    flags.extend(["--prefix", "init"]);
+    let mut cairn = Cairn::start(&flags);
+    let told = cairn.logged("the rich list is off");
+    assert!(told["level"] == "WARN" && told["reason"].as_str().unwrap().ends_with("set `rest`"), "{told}");
+    let url = cairn.url();
+    let (_, status) = get(&format!("{url}/status"));
+    assert_eq!(status["rich_list_off"], told["reason"], "{status}");
+    let (code, refused) = get(&format!("{url}/indexer/richlist/v1/GAS"));
+    let message = refused["message"].as_str().unwrap();
+    assert!(
+        code == 404 && message.starts_with("[NOT_FOUND] denom not found: GAS; the rich list is off: "),
+        "{message}"
+    );
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+
+    let mut cairn = Cairn::start(&played.flags("run", &data));
+    let url = cairn.url();
+    cairn.logged("caught up");
+    assert!(get(&format!("{url}/status")).1.get("rich_list_off").is_none());
+}
+
+#[test]
+fn another_vm_or_start_than_the_databases_is_refused_whether_or_not_the_node_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut played = Played::start("evm-scenario", &[]);
+    played.index(&data);
+    played.end();
+    let flags = played.flags("run", &data);
+    let vm = [&without(&flags, &["--vm"])[..], &["--vm", "move"]].concat();
+    let (code, said) = refused(&vm);
+    assert!(code == 1 && said.contains("the database was made with vm `evm`, not `move`"), "{said}");
+    let (code, said) = refused(&[&flags[..], &["--start-height", "5"]].concat());
+    assert!(code == 1 && said.contains("the database was made with start-height `1`, not `5`"), "{said}");
+}
+
+#[test]
+fn swapped_addresses_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start("move-scenario", &[]);
+    let flags = played.flags("run", dir.path());
+    let at = |service: &str| flags[flags.iter().position(|flag| *flag == service).unwrap() + 1];
+    let mut swapped = without(&flags, &["--comet", "--rest"]);
+    swapped.extend(["--comet", at("--rest"), "--rest", at("--comet")]);
+    let mut cairn = Cairn::start(&swapped);
+    let told = cairn.logged("the endpoint does not answer");
+    let place = format!("comet {}", at("--rest").strip_prefix("http://").unwrap());
+    assert_eq!(told["endpoint"], place, "{told}");
+    assert!(told["error"].as_str().unwrap().contains("is this the right service?"), "{told}");
+}
+
+/// Ends a process, if it is still there, when a test ends.
+struct EndOf(String);
+
+impl Drop for EndOf {
+    fn drop(&mut self) {
+        drop(Command::new("kill").args(["-9", &self.0]).stderr(Stdio::null()).status());
+    }
+}
+
+#[test]
+fn a_program_that_was_started_in_a_terminal_stops_when_the_terminal_is_closed() {
+    if Command::new("script").arg("--version").output().is_err() {
+        eprintln!("NOT TESTED: there is no `script`, which makes a terminal");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (data, process) = (dir.path().join("data"), dir.path().join("process"));
+    let played = Played::start("move-scenario", &[]);
+    let inner = format!(
+        "echo $$ > {}; exec {} {} --log-format json",
+        process.display(),
+        env!("CARGO_BIN_EXE_cairn"),
+        played.flags("run", &data).join(" ")
+    );
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &inner, "/dev/null"]).current_dir(dir.path()).stdin(Stdio::null());
+    let mut terminal = Cairn::spawn_as_is(terminal);
+    let _end = EndOf(
+        until("the process", || fs::read_to_string(&process).ok().filter(|id| id.ends_with('\n')))
+            .trim()
+            .to_owned(),
+    );
+    terminal.printed_about("caught up");
+    assert!(data.join("running").exists());
+    terminal.kill();
+    until("a clean stop", || (!data.join("running").exists()).then_some(()));
+}

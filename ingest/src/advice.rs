@@ -1,0 +1,58 @@
+//! What an operator should know when an ingest starts: a setting that does not fit the chain, and what is off for want of one.
+
+use chain::Vm;
+use node::Node;
+use txjson::Registry;
+
+use crate::config::Config;
+
+/// A message that only chains with this VM have.
+const MESSAGES: [(Vm, &str); 3] = [
+    (Vm::Evm, "/minievm.evm.v1.MsgCall"),
+    (Vm::Move, "/initia.move.v1.MsgExecute"),
+    (Vm::Wasm, "/cosmwasm.wasm.v1.MsgExecuteContract"),
+];
+
+/// Logs what looks wrong; `registry` has the chain's messages.
+pub(crate) fn log(config: &Config, node: &Node, registry: &Registry) {
+    let (vm, chain) = (config.vm, vms_of(registry));
+    if !chain.contains(&vm) && (vm != Vm::None || !chain.is_empty()) {
+        let chain = if chain.is_empty() { vec![Vm::None] } else { chain };
+        let chain: Vec<_> = chain.into_iter().map(Vm::name).collect();
+        tracing::warn!(
+            vm = vm.name(),
+            chain_has = chain.join(", "),
+            "the chain does not have the configured vm: set `vm` to the chain's and index into a new directory"
+        );
+    }
+    if matches!(vm, Vm::Move | Vm::Wasm) && node.rest.is_none() {
+        tracing::warn!("no REST address: NFTs are indexed when there is one; set `rest`");
+    }
+    if vm == Vm::Evm
+        && let Some(reason) = no_rich_list(config, node)
+    {
+        if config.rich_list {
+            tracing::warn!(reason, "the rich list is off");
+        } else {
+            tracing::info!(reason, "the rich list is off");
+        }
+    }
+}
+
+/// Why there is no rich list on an EVM chain; `None` if there is one.
+pub(crate) fn no_rich_list(config: &Config, node: &Node) -> Option<&'static str> {
+    if !config.rich_list {
+        Some("the setting `rich_list` is false")
+    } else if node.rest.is_none() {
+        Some("it begins with balances from REST, and there is no REST address: set `rest`")
+    } else if node.evm.is_none() {
+        Some("there is no JSON-RPC address: set `json_rpc`")
+    } else {
+        None
+    }
+}
+
+/// The VMs whose messages a chain has.
+fn vms_of(registry: &Registry) -> Vec<Vm> {
+    MESSAGES.iter().filter(|(_, message)| registry.knows(message)).map(|(vm, _)| *vm).collect()
+}

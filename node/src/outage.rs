@@ -1,0 +1,83 @@
+//! What is logged of a failure that lasts: once that it begins, once that it is over.
+//!
+//! Holds: however often something fails and recovers, its beginning is logged once a minute at most, and its end only
+//! where the beginning was.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What fails and recovers all the time is logged this often.
+const AGAIN: Duration = Duration::from_mins(1);
+
+/// Whether something fails at the moment, and what was logged of it.
+#[derive(Debug, Default)]
+pub(crate) struct Outage {
+    began: Option<Instant>,
+    /// Whether the beginning of this one was logged.
+    logged: bool,
+    last_logged: Option<Instant>,
+}
+
+impl Outage {
+    /// A request that began at a moment has failed. Whether that is to be logged.
+    pub(crate) fn failed(&mut self, began: Instant, now: Instant) -> bool {
+        self.began.get_or_insert(began);
+        let due = !self.logged && self.last_logged.is_none_or(|last| now - last >= AGAIN);
+        if due {
+            (self.logged, self.last_logged) = (true, Some(now));
+        }
+        due
+    }
+
+    /// It works. How long it did not, if that is to be logged.
+    pub(crate) fn recovered(&mut self, now: Instant) -> Option<Duration> {
+        let began = self.began.take()?;
+        std::mem::take(&mut self.logged).then(|| now - began)
+    }
+
+    /// Since when it fails.
+    pub(crate) fn since(&self) -> Option<Instant> {
+        self.began
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn an_outage_is_logged_once_at_each_end_with_its_whole_length() {
+        let (mut outage, start) = (Outage::default(), Instant::now());
+        assert!(outage.failed(start, start + 10 * SECOND));
+        assert!(!outage.failed(start + 11 * SECOND, start + 20 * SECOND));
+        assert_eq!(outage.since(), Some(start));
+        assert_eq!(outage.recovered(start + 30 * SECOND), Some(30 * SECOND));
+        assert_eq!((outage.recovered(start + 31 * SECOND), outage.since()), (None, None));
+    }
+
+    #[test]
+    fn what_fails_now_and_then_is_logged_once_a_minute() {
+        let (mut outage, start) = (Outage::default(), Instant::now());
+        let mut logged = Vec::new();
+        for second in (0..150).step_by(2) {
+            let now = start + second * SECOND;
+            logged.extend(outage.failed(now, now).then_some(second));
+            outage.recovered(now + SECOND);
+        }
+        assert_eq!(logged, [0, 60, 120]);
+    }
+
+    #[test]
+    fn an_outage_that_follows_another_at_once_is_logged_when_it_lasts() {
+        let (mut outage, start) = (Outage::default(), Instant::now());
+        assert!(outage.failed(start, start));
+        outage.recovered(start + SECOND);
+        let again = start + 2 * SECOND;
+        assert!(!outage.failed(again, again));
+        assert!(outage.failed(start + 60 * SECOND, start + 60 * SECOND));
+        assert_eq!(outage.recovered(start + 70 * SECOND), Some(68 * SECOND));
+    }
+}

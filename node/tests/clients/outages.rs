@@ -1,0 +1,109 @@
+//! An endpoint that stops answering: what is logged, and in which words.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use node::{Comet, Endpoints, Node, Url};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use crate::heads::{OFTEN, status, until, watching};
+use crate::logged::logged;
+use crate::scripted::{Play, Server, limits};
+
+#[tokio::test]
+async fn an_endpoint_that_stops_answering_is_logged_once_and_once_when_it_answers_again() {
+    for (play, words) in [(Play::Close, "broke off"), (Play::Hang, "no answer within")] {
+        let is_down = Arc::new(AtomicBool::new(false));
+        let down = Arc::clone(&is_down);
+        let server =
+            Server::play(move |_, asked| match (asked.line.as_str(), down.load(Ordering::Relaxed)) {
+                ("GET /status", false) => status("c-1", 7),
+                ("GET /status", true) => play.clone(),
+                _ => Play::Answer(404, "", Vec::new()),
+            })
+            .await;
+        let comet = vec![server.url.clone()];
+        let node = Node::new(Endpoints { comet, ..Endpoints::default() }, limits()).unwrap();
+        let (said, log) = logged();
+        watching(&node.comet, OFTEN, async {
+            until(&node.comet, |state| state.height == Some(7) && state.down_since.is_none()).await;
+            is_down.store(true, Ordering::Relaxed);
+            until(&node.comet, |state| state.down_since.is_some() && state.failures > 3).await;
+            assert!(node.outage().unwrap().contains(words), "{:?}", node.outage());
+            is_down.store(false, Ordering::Relaxed);
+            until(&node.comet, |state| state.down_since.is_none()).await;
+            assert_eq!(node.outage(), None);
+        })
+        .await;
+        drop(log);
+        let lines: Vec<_> = said.lines().into_iter().filter(|line| line.contains("the endpoint")).collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        let endpoint = format!("endpoint=comet {}", server.url.host());
+        assert!(lines.iter().all(|line| line.contains(&endpoint)), "{lines:?}");
+        assert!(lines[0].contains("WARN") && lines[0].contains(words), "{lines:?}");
+        assert!(lines[1].contains("INFO") && lines[1].contains("outage_s="), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn one_failed_question_is_no_outage() {
+    let server = Server::play(|_, asked| match asked.line.as_str() {
+        "GET /status" => status("c-1", 7),
+        _ => Play::Close,
+    })
+    .await;
+    let comet = vec![server.url.clone()];
+    let node = Node::new(Endpoints { comet, ..Endpoints::default() }, limits()).unwrap();
+    for failures in 1..=3 {
+        node.comet.block(5).await.unwrap_err();
+        assert_eq!(node.outage().is_some(), failures == 3, "{failures}");
+    }
+    node.comet.status().await.unwrap();
+    assert_eq!(node.outage(), None);
+}
+
+/// The place of a server that says the same to everyone who connects.
+async fn saying(first: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(first).await.unwrap();
+            // The client goes when it has read it.
+            drop(stream.read_to_end(&mut Vec::new()).await);
+        }
+    });
+    place
+}
+
+async fn failure(url: String) -> String {
+    let url: Url = url.parse().unwrap();
+    Comet::new(vec![url], limits()).unwrap().status().await.unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn a_port_that_speaks_another_protocol_is_named_with_what_to_write() {
+    let http = saying(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n").await;
+    let error = failure(format!("https://{http}")).await;
+    assert!(error.contains("the port does not speak TLS: write http:// instead of https://"), "{error}");
+    // The first frame of a gRPC server: its settings.
+    let grpc = saying(b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00").await;
+    let error = failure(format!("http://{grpc}")).await;
+    assert!(error.contains("the port does not speak HTTP/1.1; a gRPC port is for `grpc` only"), "{error}");
+}
+
+#[tokio::test]
+async fn a_service_that_cannot_be_reached_is_named_with_what_enables_it() {
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let url = || vec![format!("http://{nobody}").parse().unwrap()];
+    let endpoints = Endpoints { comet: url(), rest: url(), json_rpc: url(), grpc: Vec::new() };
+    let node = Node::new(endpoints, limits()).unwrap();
+    let rest = node.rest.as_ref().unwrap().bech32_prefix().await.unwrap_err().to_string();
+    assert!(rest.ends_with("and api.enable = true in its app.toml?"), "{rest}");
+    let evm = node.evm.as_ref().unwrap().block_number().await.unwrap_err().to_string();
+    assert!(evm.ends_with("and json-rpc.enable = true in its app.toml?"), "{evm}");
+    let comet = node.comet.status().await.unwrap_err().to_string();
+    assert!(comet.ends_with("is the node running and the address right?"), "{comet}");
+}
