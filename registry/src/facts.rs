@@ -136,15 +136,14 @@ impl Facts {
             }
         }
         let (local, remote) = (&registry[pair.local], &registry[pair.remote]);
-        let (contract, id) = (pair.contract, &registry[local.chain].id);
-        let (found, decimals) =
-            match self.wrappers.get(&(id.clone(), contract.to_owned(), local.denom.clone())) {
-                None => return PairState::Unknown,
-                Some(WrapperFacts::NotAWrapper(why)) => {
-                    return PairState::Contradicted(format!("{contract} is no ERC20Wrapper: {why}"));
-                }
-                Some(WrapperFacts::Pair { remote, decimals }) => (remote, *decimals),
-            };
+        let contract = pair.contract;
+        let (found, decimals) = match self.wrappers.get(&Self::wrapper_key(registry, pair)) {
+            None => return PairState::Unknown,
+            Some(WrapperFacts::NotAWrapper(why)) => {
+                return PairState::Contradicted(format!("{contract} is no ERC20Wrapper: {why}"));
+            }
+            Some(WrapperFacts::Pair { remote, decimals }) => (remote, *decimals),
+        };
         let expected = self.contract(registry, pair.remote);
         let same = expected.map_or(found != NO_TOKEN, |expected| found.eq_ignore_ascii_case(expected));
         if !same || decimals != remote.decimals {
@@ -158,6 +157,12 @@ impl Facts {
             ));
         }
         if expected.is_some() { PairState::Confirmed } else { PairState::Unknown }
+    }
+
+    /// The key of a pair in [`Facts::wrappers`].
+    pub fn wrapper_key(registry: &Registry, pair: &Pair<'_>) -> (String, String, String) {
+        let (chain, local) = key(registry, pair.local);
+        (chain, pair.contract.to_owned(), local)
     }
 
     /// Whether packets may call the wrapper of a chain; not if nobody knows, because chains refuse by default.
