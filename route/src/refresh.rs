@@ -317,8 +317,8 @@ async fn wrapper_said(nodes: &Nodes, registry: &Registry, pair: &Pair<'_>) -> Re
     match join(evm.call(wrapper, &remote, None), evm.call(wrapper, &decimals, None)).await {
         (Ok(remote), Ok(decimals)) => Ok(messages::wrapper::read(&remote, &decimals)),
         // A fixed no: a contract without these functions reverts.
-        (Err(error @ Error::Refused { .. }), _) | (_, Err(error @ Error::Refused { .. })) => {
-            Ok(WrapperFacts::NotAWrapper(error.to_string()))
+        (Err(Error::Refused { .. }), _) | (_, Err(Error::Refused { .. })) => {
+            Ok(WrapperFacts::NotAWrapper("it refuses remoteTokens or remoteDecimals".to_owned()))
         }
         (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
     }
