@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ::registry::{Loaded, Registry};
+use ::registry::{Loaded, Problem, Registry, Severity};
 use ::route::Service;
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -159,7 +159,7 @@ impl Routing {
 fn reload(service: &Service, registry: &Path) {
     match service.reload(registry) {
         Ok(problems) => {
-            tell(&problems);
+            log_problems(problems, &service.world().registry);
             tracing::info!(hash = service.world().registry.hash(), "the registry was read again");
         }
         Err(error) => tracing::error!(%error, "the registry was not read again, the old one goes on"),
@@ -169,13 +169,26 @@ fn reload(service: &Service, registry: &Path) {
 /// Reads a registry, and tells what is wrong with it.
 pub(crate) fn load(dir: &Path) -> anyhow::Result<Registry> {
     let Loaded { registry, problems } = ::registry::load(dir)?;
-    tell(&problems);
+    log_problems(problems, &registry);
     Ok(registry)
 }
 
-fn tell(problems: &[::registry::Problem]) {
-    for problem in problems {
-        tracing::warn!(%problem, "registry");
+/// Problems of each severity that one load logs at most: a public registry can have thousands. `route check` prints all.
+const MOST_LOGGED: usize = 20;
+
+/// Logs what is wrong with a registry: the problems of its files, and the errors that keep parts of it out of routes.
+fn log_problems(mut problems: Vec<Problem>, registry: &Registry) {
+    let errors = ::registry::check(registry).into_iter();
+    problems.extend(errors.filter(|problem| problem.severity == Severity::Error));
+    for severity in [Severity::Error, Severity::Warning] {
+        let mut left = problems.iter().filter(|problem| problem.severity == severity);
+        for Problem { place, what, .. } in left.by_ref().take(MOST_LOGGED) {
+            tracing::warn!(%severity, %place, problem = what, "registry problem");
+        }
+        let more = left.count();
+        if more > 0 {
+            tracing::warn!(%severity, more, "more registry problems: `cairn route check` prints all");
+        }
     }
 }
 
@@ -186,7 +199,7 @@ fn check(dir: &Path, online: bool) -> anyhow::Result<ExitCode> {
     for problem in &problems {
         writeln!(text, "{problem}")?;
     }
-    let mut wrong = problems.iter().any(|problem| problem.severity == ::registry::Severity::Error);
+    let mut wrong = problems.iter().any(|problem| problem.severity == Severity::Error);
     if online {
         let nodes = ::route::nodes::Nodes::new(::route::Config::default().ask);
         let findings = runtime::block_on(async { Ok(::route::check::online(&nodes, &registry).await) })?;

@@ -8,7 +8,7 @@
 use alloy::primitives::Address;
 use chain::U256;
 use planner::{Hop, Step};
-use registry::{AssetRef, BridgeRef, denom};
+use registry::{BridgeRef, denom};
 
 use crate::address::Person;
 use crate::amino::{Amino as _, Call, Coin, Deposit, Invocation, Migration, Withdrawal};
@@ -17,7 +17,7 @@ use crate::calls::{self, Packet};
 use crate::evm::{contract, short};
 use crate::refused::Refused;
 use crate::txs::{Stretch, odd};
-use crate::{hook, signed};
+use crate::{hook, signed, wrapper};
 
 /// The only port that the wrapper sends over.
 const TRANSFER: &str = "transfer";
@@ -73,7 +73,7 @@ impl Stretch<'_> {
 
     pub(crate) fn wrap(&self) -> Result<Vec<Msg>, Refused> {
         let hop = &self.hops[0];
-        let (wrapper, address) = self.wrapper_of(hop.to)?;
+        let (wrapper, address) = self.wrapper_of(hop)?;
         let receiver = short(self.ask.registry, self.chain_of(hop.to), self.end)?;
         let decimals = self.ask.registry[hop.from].decimals;
         let call = calls::wrap(receiver, self.denom(hop.from), hop.amount_in, decimals);
@@ -81,7 +81,7 @@ impl Stretch<'_> {
     }
 
     pub(crate) fn unwrap(&self, hop: &Hop, receiver: &Person) -> Result<Vec<Msg>, Refused> {
-        let (wrapper, address) = self.wrapper_of(hop.from)?;
+        let (wrapper, address) = self.wrapper_of(hop)?;
         let receiver = short(self.ask.registry, self.chain_of(hop.from), receiver)?;
         let call = calls::unwrap(receiver, self.denom(hop.from), hop.amount_in);
         Ok(vec![self.allow(hop, address)?, self.call(wrapper, &call)])
@@ -90,7 +90,7 @@ impl Stretch<'_> {
     pub(crate) fn unwrap_and_withdraw(&self) -> Result<Vec<Msg>, Refused> {
         let hop = &self.hops[0];
         self.claimable(&self.hops[1])?;
-        let (wrapper, address) = self.wrapper_of(hop.from)?;
+        let (wrapper, address) = self.wrapper_of(hop)?;
         let call = calls::unwrap_and_withdraw(&self.end.text, self.denom(hop.from), hop.amount_in);
         Ok(vec![self.allow(hop, address)?, self.call(wrapper, &call)])
     }
@@ -98,7 +98,7 @@ impl Stretch<'_> {
     /// The wrapper sends the packet, so a forwarding chain sees it as the sender.
     pub(crate) fn unwrap_and_transfer(&self) -> Result<Vec<Msg>, Refused> {
         let (hop, rest) = (&self.hops[0], &self.hops[1..]);
-        let (wrapper, address) = self.wrapper_of(hop.from)?;
+        let (wrapper, address) = self.wrapper_of(hop)?;
         let (source, _) = self.ends(&rest[0])?;
         if source.port != TRANSFER {
             let channel = &source.channel;
@@ -146,8 +146,9 @@ impl Stretch<'_> {
         Call { sender: self.signer.text.clone(), input: Invocation::new(contract, calldata) }.msg()
     }
 
-    pub(crate) fn wrapper_of(&self, wrapped: AssetRef) -> Result<(&str, Address), Refused> {
-        let text = self.wrapper(wrapped)?;
-        Ok((text, contract("wrapper", text)?))
+    /// The wrapper that converts in a hop, as the registry writes it.
+    pub(crate) fn wrapper_of(&self, hop: &Hop) -> Result<(&str, Address), Refused> {
+        let pair = wrapper::pair(self.ask.registry, self.ask.facts, hop.from, hop.to)?;
+        Ok((pair.contract, contract("wrapper", pair.contract)?))
     }
 }

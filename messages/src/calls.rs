@@ -30,6 +30,11 @@ pub(crate) mod sol {
             function toRemoteAndIBCTransfer(string localDenom, uint256 localAmount, string channel, string receiver, uint256 timeout, string memo) external;
         }
 
+        interface WrapperViews {
+            function remoteTokens(address localToken) external view returns (address remoteToken);
+            function remoteDecimals(address localToken) external view returns (uint8 decimals);
+        }
+
         struct SendParam {
             uint32 dstEid;
             bytes32 to;
@@ -85,7 +90,7 @@ pub(crate) fn wrap_all(receiver: Address, remote_denom: &str, remote_decimals: u
         .abi_encode()
 }
 
-/// Wraps `amount` of the bridged coin.
+/// Makes the local token of `amount` of the remote one.
 pub(crate) fn wrap(receiver: Address, remote_denom: &str, amount: U256, remote_decimals: u8) -> Vec<u8> {
     sol::Wrapper::toLocalCall {
         receiver,
@@ -96,7 +101,7 @@ pub(crate) fn wrap(receiver: Address, remote_denom: &str, amount: U256, remote_d
     .abi_encode()
 }
 
-/// Gives the bridged coin back for `amount` of the wrapped token.
+/// Gives the remote token for `amount` of the local one.
 pub(crate) fn unwrap(receiver: Address, local_denom: &str, amount: U256) -> Vec<u8> {
     sol::Wrapper::toRemoteCall { receiver, localDenom: local_denom.to_owned(), localAmount: amount }
         .abi_encode()

@@ -1,7 +1,7 @@
 //! The messages of one transaction of a Cosmos chain: which kinds of hops make one, and the plain send.
 
 use planner::Step;
-use registry::{AssetRef, Origin};
+use registry::AssetRef;
 
 use crate::amino::{Amino as _, BankSend, Coin};
 use crate::ask::Msg;
@@ -44,13 +44,5 @@ impl Stretch<'_> {
 
     pub(crate) fn denom(&self, asset: AssetRef) -> &str {
         &self.ask.registry[asset].denom
-    }
-
-    /// The wrapper of a wrapped token, as the registry writes it.
-    pub(crate) fn wrapper(&self, wrapped: AssetRef) -> Result<&str, Refused> {
-        match &self.ask.registry[wrapped].origin {
-            Origin::Wrapped { contract, .. } => Ok(contract),
-            _ => Err(odd(format!("`{}` is not a wrapped token", self.denom(wrapped)))),
-        }
     }
 }

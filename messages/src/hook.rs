@@ -4,7 +4,7 @@
 //! wrapped. So the holder signs two calls beforehand and the deposit carries them (`router-mechanics.md` §5).
 
 use chain::{Account, U256, Vm};
-use registry::{AssetRef, ChainRef, Facts, Origin, Registry};
+use registry::{AssetRef, ChainRef, Facts, Origin, Pair, Registry};
 
 use crate::address::{self, Person};
 use crate::amino::{Amino as _, Call, Invocation};
@@ -12,6 +12,7 @@ use crate::ask::Msg;
 use crate::calls;
 use crate::evm::{contract, short};
 use crate::refused::Refused;
+use crate::wrapper;
 
 /// Who wants to deposit what. No amount: the calls wrap everything that there is.
 #[derive(Clone, Copy)]
@@ -56,8 +57,8 @@ pub fn op_hook(ask: &OpHookAsk<'_>) -> Result<OpHook, Refused> {
 
 fn needed(registry: &Registry, facts: &Facts, source: AssetRef, dest: AssetRef) -> bool {
     let chain = registry[dest].chain;
-    let Origin::Wrapped { parent, .. } = registry[dest].origin else { return false };
-    let Origin::Bridged { bridge, parent: l1 } = registry[parent].origin else { return false };
+    let Some(pair) = registry.wrapper_pair(dest).filter(|pair| pair.local == dest) else { return false };
+    let Origin::Bridged { bridge, parent: l1 } = registry[pair.remote].origin else { return false };
     let by_packet = facts.migrated(registry, bridge, &registry[l1].denom).is_some()
         && facts.hooks_allowed(registry, chain);
     registry[source].chain != chain && registry[chain].vm == Vm::Evm && !by_packet
@@ -72,17 +73,16 @@ pub(crate) fn calls(
     recipient: &Person,
 ) -> Result<[Call; 2], Refused> {
     let asset = &registry[wrapped];
-    let Origin::Wrapped { contract: wrapper, parent } = &asset.origin else {
-        return Err(Refused::HookNotRequired);
-    };
+    let Some(parent) = asset.origin.parent() else { return Err(Refused::HookNotRequired) };
+    let Pair { contract: wrapper, remote, .. } = wrapper::pair(registry, facts, wrapped, parent)?;
     let spender = contract("wrapper", wrapper)?;
-    let coin = &registry[*parent];
+    let coin = &registry[remote];
     let receiver = short(registry, asset.chain, recipient)?;
     let sender = signer.to_bech32(&registry[asset.chain].bech32_prefix);
     let call =
         |contract: &str, data: &[u8]| Call { sender: sender.clone(), input: Invocation::new(contract, data) };
     Ok([
-        call(&token(registry, facts, *parent)?, &calls::approve(spender, U256::MAX)),
+        call(&token(registry, facts, remote)?, &calls::approve(spender, U256::MAX)),
         call(wrapper, &calls::wrap_all(receiver, &coin.denom, coin.decimals)),
     ])
 }

@@ -15,6 +15,7 @@
 //! | [`address`] | which addresses a plan takes, and reading them |
 //! | [`quote`] | what an OFT contract is asked before a transfer |
 //! | [`slippage`] | the least that may arrive |
+//! | [`wrapper`] | what an ERC20Wrapper is asked about its pairs, and which pairs messages may name |
 
 pub mod address;
 mod amino;
@@ -33,6 +34,7 @@ mod signed;
 pub mod slippage;
 mod transfer;
 mod txs;
+pub mod wrapper;
 
 pub use ask::{Approval, Ask, Made, Msg, SignedHook, Tx};
 pub use hook::{OpHook, OpHookAsk, op_hook};

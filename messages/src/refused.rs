@@ -70,6 +70,14 @@ pub enum Refused {
         /// The chain's id.
         chain: String,
     },
+    /// A wrapper's pair that the registry has an error in, or that the chain contradicts.
+    #[error("no message may convert `{denom}`: {why}")]
+    Doubt {
+        /// The local token of the pair.
+        denom: String,
+        /// The error, or what the chain says.
+        why: String,
+    },
     /// More bytes than the chains take.
     #[error("the {what} takes {size} bytes, more than the {limit} that chains take: choose a shorter route")]
     TooLarge {

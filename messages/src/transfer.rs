@@ -90,7 +90,7 @@ impl Stretch<'_> {
         if at.vm != Vm::Evm || !self.ask.facts.hooks_allowed(registry, chain) {
             return Err(odd(format!("chain `{}` does not let packets call its wrapper", at.id)));
         }
-        let (wrapper, _) = self.wrapper_of(hop.to)?;
+        let (wrapper, _) = self.wrapper_of(hop)?;
         let receiver = short(registry, chain, self.end)?;
         let coin = &registry[hop.from];
         Ok(Invocation::new(wrapper, &calls::wrap(receiver, &coin.denom, hop.amount_in, coin.decimals)))

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use chain::{U256, Vm};
 use planner::{Hop, Plan, Step};
-use registry::{AssetRef, Bridge, ChainKind, ChainRef, ChannelRef, Origin, Registry};
+use registry::{AssetRef, Bridge, ChainKind, ChainRef, ChannelRef, Registry};
 
 use crate::address::{People, Person};
 use crate::ask::{Ask, Made, Tx};
@@ -135,10 +135,9 @@ fn fits(registry: &Registry, hop: &Hop) -> bool {
     };
     let down = |bridge: &Bridge| bridge.l1 == from.chain && bridge.l2 == to.chain;
     let up = |bridge: &Bridge| bridge.l2 == from.chain && bridge.l1 == to.chain;
-    let wraps = |wrapped: AssetRef, coin: AssetRef| {
-        let asset = &registry[wrapped];
-        let of = matches!(&asset.origin, Origin::Wrapped { parent, .. } if *parent == coin);
-        of && registry[asset.chain].vm == Vm::Evm
+    let wraps = |local: AssetRef, remote: AssetRef| {
+        let pair = registry.wrapper_pair_of(local, remote);
+        pair.is_some_and(|pair| pair.local == local) && registry[from.chain].vm == Vm::Evm
     };
     match hop.step {
         Step::Send => hop.from == hop.to && hop.amount_in == hop.amount_out,

@@ -1,6 +1,7 @@
 //! What a connection is at this moment: which step it takes, whether it may be taken, what it costs and how long it lasts.
 
 use chain::U256;
+use registry::facts::PairState;
 use registry::{BridgeKind, BridgeRef, ChannelRef, Registry, Terms};
 use rustc_hash::FxHashMap;
 
@@ -138,7 +139,7 @@ impl<'a> Conditions<'a> {
         Some(Way {
             step,
             toll: Toll { terms, scale: scale(registry, edge) },
-            paused: terms.paused.is_some() || self.is_stopped(step),
+            paused: terms.paused.is_some() || self.is_stopped(edge, step),
             seconds: self.seconds(edge, step, terms),
             caught: self.is_caught(edge, step),
             here: Here {
@@ -184,7 +185,7 @@ impl<'a> Conditions<'a> {
         if nobody_said { None } else { facts.migrated(registry, bridge, l1_denom) }
     }
 
-    fn is_stopped(&self, step: Step) -> bool {
+    fn is_stopped(&self, edge: Edge, step: Step) -> bool {
         let World { registry, facts, .. } = self.world;
         match step {
             Step::Ibc { channel }
@@ -194,7 +195,17 @@ impl<'a> Conditions<'a> {
                     || !facts.closed.is_empty() && facts.paused(registry, channel).is_some()
             }
             Step::Deposit { bridge } | Step::Withdraw { bridge } => facts.stopped(registry, bridge).is_some(),
-            Step::Send | Step::Wrap | Step::Unwrap | Step::LayerZero { .. } => false,
+            Step::Wrap | Step::Unwrap => self.doubt(edge).is_some(),
+            Step::Send | Step::LayerZero { .. } => false,
+        }
+    }
+
+    /// What a chain says against a wrapper's pair.
+    pub(crate) fn doubt(&self, edge: Edge) -> Option<String> {
+        let World { registry, facts, .. } = self.world;
+        match facts.pair(registry, &registry.wrapper_pair_of(edge.from, edge.to)?) {
+            PairState::Contradicted(why) => Some(why),
+            PairState::Unknown | PairState::Confirmed => None,
         }
     }
 
@@ -238,8 +249,13 @@ fn withdrawal((finalization, submission): (u64, u64)) -> u64 {
 pub(crate) fn terms(registry: &Registry, edge: Edge) -> &Terms {
     match edge.kind {
         EdgeKind::Ibc { voucher, .. } => &registry[voucher].terms,
-        EdgeKind::Down(_) | EdgeKind::Wrap => &registry[edge.to].terms,
-        EdgeKind::Up(_) | EdgeKind::Unwrap => &registry[edge.from].terms,
+        EdgeKind::Down(_) => &registry[edge.to].terms,
+        EdgeKind::Up(_) => &registry[edge.from].terms,
+        // Either of a pair may be the one that was made.
+        EdgeKind::Wrap | EdgeKind::Unwrap => {
+            let made = registry[edge.from].origin.parent() == Some(edge.to);
+            &registry[if made { edge.from } else { edge.to }].terms
+        }
         EdgeKind::LayerZero { oft, from, .. } => &registry[oft].legs[from as usize].terms,
     }
 }

@@ -1,9 +1,10 @@
 //! The assets of a registry and what connects them, ready to be searched.
 //!
 //! Made once for each registry and never changed. Must hold: an edge has its opposite, so what leads somewhere can be
-//! walked backwards; the edges of a node stand in an order that is made of names, not of the places in the files.
+//! walked backwards; the edges of a node stand in an order that is made of names, not of the places in the files; no edge
+//! is made of a part that has an error.
 
-use registry::{AssetRef, BridgeRef, ChannelRef, OftRef, Origin, Registry};
+use registry::{AssetRef, BridgeRef, ChannelRef, OftRef, Origin, Part, Registry};
 
 use crate::blocks::Blocks;
 
@@ -36,7 +37,7 @@ pub(crate) enum EdgeKind {
     Down(BridgeRef),
     /// From the bridged coin to the L1.
     Up(BridgeRef),
-    /// From the bridged coin to the wrapped token.
+    /// From the remote token of a wrapper's pair to the local one.
     Wrap,
     /// Back.
     Unwrap,
@@ -48,18 +49,23 @@ impl Graph {
     /// Reads the connections out of a registry.
     pub fn new(registry: &Registry) -> Self {
         let mut found: Vec<Edge> = Vec::new();
-        for (asset, _) in registry.assets() {
-            if let Some((parent, up, down)) = to_parent(registry, asset) {
+        let sound = |part: Part| registry.error(part).is_none();
+        for (asset, _) in registry.assets().filter(|(asset, _)| sound(Part::Asset(*asset))) {
+            if let Some((parent, up, down)) = to_parent(registry, asset)
+                && sound(Part::Asset(parent))
+            {
                 found.push(Edge { from: asset, to: parent, kind: up });
                 found.push(Edge { from: parent, to: asset, kind: down });
             }
         }
-        for (oft, group) in registry.ofts() {
+        for (oft, group) in registry.ofts().filter(|(oft, _)| sound(Part::Oft(*oft))) {
             for (from, to) in (0u32..).zip(&group.legs).flat_map(|leg| {
                 (0u32..).zip(&group.legs).filter(move |other| other.0 != leg.0).map(move |other| (leg, other))
             }) {
                 let kind = EdgeKind::LayerZero { oft, from: from.0, to: to.0 };
-                found.push(Edge { from: from.1.asset, to: to.1.asset, kind });
+                if sound(Part::Asset(from.1.asset)) && sound(Part::Asset(to.1.asset)) {
+                    found.push(Edge { from: from.1.asset, to: to.1.asset, kind });
+                }
             }
         }
         let ranks = ranks(registry);
@@ -135,8 +141,17 @@ fn to_parent(registry: &Registry, asset: AssetRef) -> Option<(AssetRef, EdgeKind
             let ibc = |rollup| EdgeKind::Ibc { channel, voucher: asset, rollup };
             (parent, ibc(None), ibc(rollup))
         }
+        Origin::Bridged { bridge, .. } if registry.error(Part::Bridge(bridge)).is_some() => return None,
         Origin::Bridged { bridge, parent } => (parent, EdgeKind::Up(bridge), EdgeKind::Down(bridge)),
-        Origin::Wrapped { parent, .. } => (parent, EdgeKind::Unwrap, EdgeKind::Wrap),
+        Origin::Wrapped { parent, .. } => {
+            let made_local = registry.wrapper_pair(asset)?.local == asset;
+            let (up, down) = if made_local {
+                (EdgeKind::Unwrap, EdgeKind::Wrap)
+            } else {
+                (EdgeKind::Wrap, EdgeKind::Unwrap)
+            };
+            (parent, up, down)
+        }
     };
     Some(kinds)
 }

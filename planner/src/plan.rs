@@ -175,7 +175,7 @@ pub enum Step {
         /// The bridge.
         bridge: BridgeRef,
     },
-    /// The ERC20Wrapper's `toLocal`: the bridged coin becomes the token with more decimals.
+    /// The ERC20Wrapper's `toLocal`: the remote token of a pair becomes the local one.
     Wrap,
     /// The ERC20Wrapper's `toRemote`.
     Unwrap,
@@ -220,6 +220,9 @@ pub enum NoRoute {
     /// Every way needs something that is not to be used now.
     #[error("no routes found: {0}")]
     Paused(String),
+    /// The registry has an error there, or a chain contradicts it.
+    #[error("no routes found: {0}")]
+    Doubt(String),
     /// Less than a step takes, or nothing is left of it.
     #[error("no routes found: amount_in {amount} is below the minimum {minimum} of {hop}")]
     TooSmall {

@@ -1,7 +1,7 @@
 //! Why there is no way: found by searching again with one limit after the other overlooked.
 
 use chain::U256;
-use registry::{AssetRef, BridgeKind};
+use registry::{AssetRef, BridgeKind, Origin, Part};
 
 use crate::amount::{Obstacle, power};
 use crate::conditions::{Conditions, Overlook, Way};
@@ -47,6 +47,9 @@ fn best(conditions: &mut Conditions<'_>, request: &Request, overlook: Overlook) 
 }
 
 fn no_path(conditions: &Conditions<'_>, request: &Request) -> NoRoute {
+    if let Some(why) = [request.from, request.to].into_iter().find_map(|end| error(conditions, end)) {
+        return NoRoute::Doubt(why);
+    }
     let from = name(conditions, request.from);
     let mut to = name(conditions, request.to);
     if request.op_withdraw {
@@ -57,6 +60,21 @@ fn no_path(conditions: &Conditions<'_>, request: &Request) -> NoRoute {
         to = format!("{to} over the bridges {}", names.join(", "));
     }
     NoRoute::NoPath { from, to }
+}
+
+/// The error nearest to an asset, on its way back to where it was made.
+fn error(conditions: &Conditions<'_>, asset: AssetRef) -> Option<String> {
+    let registry = conditions.world.registry;
+    let back = std::iter::successors(Some(asset), |asset| registry[*asset].origin.parent());
+    let at = |asset: AssetRef| {
+        let bridge = match registry[asset].origin {
+            Origin::Bridged { bridge, .. } => registry.error(Part::Bridge(bridge)),
+            _ => None,
+        };
+        let what = registry.error(Part::Asset(asset)).or(bridge)?;
+        Some(format!("the registry has an error in {}: {what}", name(conditions, asset)))
+    };
+    back.into_iter().find_map(at)
 }
 
 /// The first thing that stops a transfer on a way that everything else allows.
@@ -91,7 +109,10 @@ fn stopped(
     let (before, way) = (&hops[..position], &hops[position].1);
     let (amount, hop) = (request.amount_in, describe(conditions, edge, way.step));
     match obstacle {
-        Obstacle::Paused => NoRoute::Paused(format!("{hop} is paused: {}", paused(conditions, way))),
+        Obstacle::Paused => match (&way.toll.terms.paused, conditions.doubt(*edge)) {
+            (None, Some(why)) => NoRoute::Doubt(format!("{hop} is not safe: {why}")),
+            _ => NoRoute::Paused(format!("{hop} is paused: {}", paused(conditions, way))),
+        },
         Obstacle::TooSmall => {
             let whole = least(hops, U256::ONE);
             let minimum = whole.filter(|minimum| *minimum > amount).or_else(|| {

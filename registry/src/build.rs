@@ -5,12 +5,13 @@
 
 use std::collections::hash_map::Entry;
 
+use crate::check;
 use crate::denom;
 use crate::model::{
     Asset, AssetRef, Bridge, BridgeKind, BridgeRef, Chain, ChainKind, ChainRef, Channel, ChannelRef, End,
     Oft, OftRef, Origin, Venue,
 };
-use crate::snapshot::Registry;
+use crate::snapshot::{Part, Registry};
 
 /// Why a part does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -194,9 +195,17 @@ impl Builder {
         self.registry.bridge_logos.insert(kind, logo_uri);
     }
 
+    /// Keeps an asset for the lists, and out of all routes.
+    pub(crate) fn fault(&mut self, asset: AssetRef, what: String) {
+        self.registry.errors.entry(Part::Asset(asset)).or_insert(what);
+    }
+
     /// The whole. `hash` names the content that it was made from.
     pub fn finish(mut self, hash: String) -> Registry {
         self.registry.hash = hash;
+        for (part, what) in check::errors(&self.registry) {
+            self.registry.errors.entry(part).or_insert(what);
+        }
         self.registry
     }
 

@@ -1,44 +1,64 @@
 //! Looks for what an operator would want to know of a registry, before anybody routes over it.
 //!
 //! Pure: whether the nodes agree is another question. Must hold: an error is something that a route will fail at, a warning
-//! is odd and may be meant; a value of an address is never told.
+//! is odd and may be meant; a value of an address is never told; no route uses a part that has an error.
 
 use std::collections::BTreeMap;
 
 use crate::address::checksummed;
 use crate::decimal;
 use crate::model::{Asset, AssetRef, Chain, ChainKind, ChainRef, Leg, LegKind, Origin};
-use crate::problem::{Place, Problem};
-use crate::snapshot::Registry;
+use crate::problem::{Place, Problem, Severity};
+use crate::snapshot::{Part, Registry};
 
 /// What is wrong or odd, sorted.
 pub fn check(registry: &Registry) -> Vec<Problem> {
-    let mut check = Check { registry, found: Vec::new() };
+    let mut found: Vec<_> = all(registry).into_iter().map(|(_, problem)| problem).collect();
+    found.sort();
+    found
+}
+
+/// The errors of parts that edges of the graph are made of.
+pub(crate) fn errors(registry: &Registry) -> impl Iterator<Item = (Part, String)> + use<> {
+    let errors = all(registry).into_iter().filter(|(_, problem)| problem.severity == Severity::Error);
+    errors.filter_map(|(part, problem)| Some((part?, problem.what)))
+}
+
+/// Every problem, with the part that it is of.
+fn all(registry: &Registry) -> Vec<(Option<Part>, Problem)> {
+    let mut check = Check { registry, part: None, found: Vec::new() };
     for (reference, chain) in registry.chains() {
         check.chain(reference, chain);
     }
+    check.symbols();
     for (reference, asset) in registry.assets() {
+        check.part = Some(Part::Asset(reference));
         check.asset(reference, asset);
     }
-    check.symbols();
+    check.pairs();
     check.bridges();
     check.ofts();
-    check.found.sort();
     check.found
 }
 
 struct Check<'a> {
     registry: &'a Registry,
-    found: Vec<Problem>,
+    /// What is being looked at.
+    part: Option<Part>,
+    found: Vec<(Option<Part>, Problem)>,
 }
 
 impl Check<'_> {
     fn error(&mut self, about: String, what: impl Into<String>) {
-        self.found.push(Place::about(about).error(what));
+        let mut what = what.into();
+        if self.part.is_some() {
+            what.push_str("; no route uses it");
+        }
+        self.found.push((self.part, Place::about(about).error(what)));
     }
 
     fn warning(&mut self, about: String, what: impl Into<String>) {
-        self.found.push(Place::about(about).warning(what));
+        self.found.push((self.part, Place::about(about).warning(what)));
     }
 
     fn chain(&mut self, reference: ChainRef, chain: &Chain) {
@@ -133,7 +153,11 @@ impl Check<'_> {
             self.contract(about(), "contract", contract);
         }
         if let Some(hex) = asset.denom.strip_prefix("evm/") {
-            self.contract(about(), "denom", &format!("0x{hex}"));
+            let named = format!("0x{hex}");
+            if asset.contract.as_ref().is_some_and(|contract| !contract.eq_ignore_ascii_case(&named)) {
+                self.error(about(), "contract is not the one that the denomination names");
+            }
+            self.contract(about(), "denom", &named);
         }
         if registry[asset.chain].kind == ChainKind::Evm && asset.denom.starts_with("0x") {
             self.contract(about(), "denom", &asset.denom);
@@ -144,12 +168,13 @@ impl Check<'_> {
         }
         if let Origin::Wrapped { contract, parent } = &asset.origin {
             self.contract(about(), "wrapped.contract", contract);
-            let (here, there) = (asset.decimals, registry[*parent].decimals);
-            if here <= there {
-                self.error(
-                    about(),
-                    format!("wrapped with {here} decimals, which are not more than the {there} before"),
+            if registry.wrapper_pair(reference).is_none() {
+                let (here, there) = (asset.decimals, registry[*parent].decimals);
+                let what = format!(
+                    "wrapped with {here} decimals, what it stands for has {there}: an ERC20Wrapper makes a token with \
+                     18 decimals of one with fewer, or a token with 6 of one with more"
                 );
+                self.error(about(), what);
             }
         } else if let Some(parent) = asset.origin.parent()
             && registry[parent].decimals != asset.decimals
@@ -191,9 +216,24 @@ impl Check<'_> {
         }
     }
 
+    /// Pairs that one wrapper cannot have both.
+    fn pairs(&mut self) {
+        let registry = self.registry;
+        let pairs: Vec<_> = registry.wrapper_pairs().collect();
+        for (made, pair) in &pairs {
+            self.part = Some(Part::Asset(*made));
+            for (other, _) in pairs.iter().filter(|(_, other)| pair.excludes(registry, other)) {
+                let (asset, other) = (&registry[*made], &registry[*other].denom);
+                let about = format!("{} of {}", asset.denom, registry[asset.chain].id);
+                self.error(about, format!("the wrapper cannot have made both it and `{other}`"));
+            }
+        }
+    }
+
     fn bridges(&mut self) {
         let registry = self.registry;
         for (reference, bridge) in registry.bridges() {
+            self.part = Some(Part::Bridge(reference));
             let l2 = &registry[bridge.l2];
             let about = || format!("bridge {} to {}", bridge.id, l2.id);
             let of =
@@ -212,7 +252,8 @@ impl Check<'_> {
 
     fn ofts(&mut self) {
         let registry = self.registry;
-        for (_, oft) in registry.ofts() {
+        for (reference, oft) in registry.ofts() {
+            self.part = Some(Part::Oft(reference));
             let about = || format!("oft {}", oft.symbol);
             for (index, leg) in oft.legs.iter().enumerate() {
                 let chain = &registry[registry[leg.asset].chain];

@@ -9,6 +9,7 @@ use chain::U256;
 
 use crate::model::{AssetRef, BridgeRef, ChainRef, ChannelRef};
 use crate::snapshot::Registry;
+use crate::wrapper::Pair;
 
 /// Answers of nodes. Written by whoever asks them; a planner reads a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +22,36 @@ pub struct Facts {
     pub contracts: HashMap<(String, String), String>,
     /// Whether a chain lets IBC packets call its ERC20Wrapper (`initia.ibchooks.v1`), by chain id.
     pub hooks: HashMap<String, bool>,
+    /// What an ERC20Wrapper answered about a local token, by (chain id, wrapper, local denomination), as the files spell them.
+    pub wrappers: HashMap<(String, String, String), WrapperFacts>,
+}
+
+/// The address that stands for no token.
+const NO_TOKEN: &str = "0x0000000000000000000000000000000000000000";
+
+/// What an ERC20Wrapper answered about a local token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WrapperFacts {
+    /// `remoteTokens` and `remoteDecimals`.
+    Pair {
+        /// `0x…`; zero if the wrapper has no such local token.
+        remote: String,
+        /// Of the remote token.
+        decimals: u8,
+    },
+    /// Something that no ERC20Wrapper answers, and why that is known.
+    NotAWrapper(String),
+}
+
+/// What is known of a wrapper's pair beside the files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PairState {
+    /// The chain was not asked or did not answer: the files hold.
+    Unknown,
+    /// The contract has this pair.
+    Confirmed,
+    /// It has not: a call would convert another token, so no route uses the pair.
+    Contradicted(String),
 }
 
 /// What the L1 and the rollup said of a bridge.
@@ -82,9 +113,56 @@ impl Facts {
 
     /// The ERC-20 behind an asset, `0x…`: the files' word, else the chain's.
     pub fn contract<'a>(&'a self, registry: &'a Registry, asset: AssetRef) -> Option<&'a str> {
-        let asset = &registry[asset];
-        let key = (registry[asset.chain].id.clone(), asset.denom.clone());
-        asset.contract.as_deref().or_else(|| self.contracts.get(&key).map(String::as_str))
+        let chain = || self.contracts.get(&key(registry, asset)).map(String::as_str);
+        registry[asset].contract.as_deref().or_else(chain)
+    }
+
+    /// Whether a chain confirms a wrapper's pair.
+    pub fn pair(&self, registry: &Registry, pair: &Pair<'_>) -> PairState {
+        // Most planners ask before anything was learnt, and for each pair.
+        if self.wrappers.is_empty() && self.contracts.is_empty() {
+            return PairState::Unknown;
+        }
+        for asset in [pair.remote, pair.local] {
+            let (files, chain) =
+                (registry[asset].contract.as_deref(), self.contracts.get(&key(registry, asset)));
+            if let (Some(files), Some(chain)) = (files, chain)
+                && !files.eq_ignore_ascii_case(chain)
+            {
+                let denom = &registry[asset].denom;
+                return PairState::Contradicted(format!(
+                    "the chain says that the ERC-20 of {denom} is {chain}, the registry {files}"
+                ));
+            }
+        }
+        let (local, remote) = (&registry[pair.local], &registry[pair.remote]);
+        let contract = pair.contract;
+        let (found, decimals) = match self.wrappers.get(&Self::wrapper_key(registry, pair)) {
+            None => return PairState::Unknown,
+            Some(WrapperFacts::NotAWrapper(why)) => {
+                return PairState::Contradicted(format!("{contract} is no ERC20Wrapper: {why}"));
+            }
+            Some(WrapperFacts::Pair { remote, decimals }) => (remote, *decimals),
+        };
+        let expected = self.contract(registry, pair.remote);
+        let same = expected.map_or(found != NO_TOKEN, |expected| found.eq_ignore_ascii_case(expected));
+        if !same || decimals != remote.decimals {
+            return PairState::Contradicted(format!(
+                "the wrapper {contract} says that {} stands for {found} with {decimals} decimals, the registry says for {} \
+                 ({}) with {}",
+                local.denom,
+                remote.denom,
+                expected.unwrap_or("unknown contract"),
+                remote.decimals
+            ));
+        }
+        if expected.is_some() { PairState::Confirmed } else { PairState::Unknown }
+    }
+
+    /// The key of a pair in [`Facts::wrappers`].
+    pub fn wrapper_key(registry: &Registry, pair: &Pair<'_>) -> (String, String, String) {
+        let (chain, local) = key(registry, pair.local);
+        (chain, pair.contract.to_owned(), local)
     }
 
     /// Whether packets may call the wrapper of a chain; not if nobody knows, because chains refuse by default.
@@ -96,4 +174,9 @@ impl Facts {
         let bridge = &registry[bridge];
         self.bridges.get(&(registry[bridge.l1].id.clone(), bridge.id))
     }
+}
+
+fn key(registry: &Registry, asset: AssetRef) -> (String, String) {
+    let asset = &registry[asset];
+    (registry[asset.chain].id.clone(), asset.denom.clone())
 }

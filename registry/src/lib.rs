@@ -10,6 +10,7 @@
 //! | [`model`] | chains, assets, channels, bridges, OFTs: the words |
 //! | [`build`] | puts them together, and refuses what does not fit |
 //! | [`snapshot`] | looks them up |
+//! | [`wrapper`] | which token of an ERC20Wrapper's pair is which |
 //! | [`denom`] | denominations across chains, as the chains compute them |
 //! | [`facts`] | what the chains said last |
 //! | [`intermediary`] | the accounts that middlewares act as |
@@ -29,6 +30,7 @@ pub mod load;
 pub mod model;
 pub mod problem;
 pub mod snapshot;
+pub mod wrapper;
 
 mod address;
 mod assemble;
@@ -48,4 +50,5 @@ pub use model::{
     Endpoints, FeeAsset, Leg, LegKind, NativeCoin, Oft, OftRef, Origin, Terms, Venue,
 };
 pub use problem::{LoadError, Place, Problem, Severity};
-pub use snapshot::Registry;
+pub use snapshot::{Part, Registry};
+pub use wrapper::Pair;

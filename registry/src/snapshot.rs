@@ -11,6 +11,17 @@ use crate::model::{
     Endpoints, Oft, OftRef, Origin, Venue,
 };
 
+/// A part that edges of the graph are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// A token.
+    Asset(AssetRef),
+    /// An optimistic bridge.
+    Bridge(BridgeRef),
+    /// A group of tokens that LayerZero connects.
+    Oft(OftRef),
+}
+
 /// Chains, assets and what connects them.
 #[derive(Debug, Default)]
 pub struct Registry {
@@ -28,6 +39,8 @@ pub struct Registry {
     pub(crate) venues: Vec<Venue>,
     pub(crate) bridge_logos: BTreeMap<BridgeKind, String>,
     pub(crate) hash: String,
+    /// What is wrong with a part: no route uses it.
+    pub(crate) errors: FxHashMap<Part, String>,
 }
 
 macro_rules! indexed {
@@ -114,6 +127,11 @@ impl Registry {
     /// Names the content that it was made from.
     pub fn hash(&self) -> &str {
         &self.hash
+    }
+
+    /// Why no route may use a part: the first error that its files have.
+    pub fn error(&self, part: Part) -> Option<&str> {
+        self.errors.get(&part).map(String::as_str)
     }
 
     /// A chain by its id.

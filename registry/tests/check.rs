@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use registry::{Registry, check, load_text};
+use registry::{Part, Registry, Severity, check, load_text};
 
 /// A registry without a flaw.
 const SOUND: &str = r#"
@@ -95,7 +95,34 @@ fn found(registry: &Registry) -> Vec<String> {
 fn flawed(from: &str, to: &str) -> Vec<String> {
     let text = sound();
     assert!(text.contains(from), "{from}");
-    found(&load_text(&text.replace(from, to)).unwrap())
+    let registry = load_text(&text.replace(from, to)).unwrap();
+    every_error_is_kept(&registry);
+    found(&registry)
+}
+
+/// Every error of an asset, a bridge or an OFT is one that the registry itself knows.
+fn every_error_is_kept(registry: &Registry) {
+    let part = |about: &str| {
+        let assets = registry.assets().map(|(reference, asset)| {
+            (format!("{} of {}", asset.denom, registry[asset.chain].id), Part::Asset(reference))
+        });
+        let bridges = registry.bridges().map(|(reference, bridge)| {
+            (format!("bridge {} to {}", bridge.id, registry[bridge.l2].id), Part::Bridge(reference))
+        });
+        let ofts =
+            registry.ofts().map(|(reference, oft)| (format!("oft {}", oft.symbol), Part::Oft(reference)));
+        assets.chain(bridges).chain(ofts).find(|(name, _)| name == about).map(|(_, part)| part)
+    };
+    for problem in check(registry) {
+        match part(&problem.place.key) {
+            Some(part) if problem.severity == Severity::Error => {
+                assert!(registry.error(part).is_some(), "{problem}");
+                assert!(problem.what.ends_with("; no route uses it"), "{problem}");
+            }
+            Some(_) => {}
+            None => assert!(!problem.what.ends_with("; no route uses it"), "{problem}"),
+        }
+    }
 }
 
 #[test]
@@ -141,7 +168,17 @@ fn each_flaw_is_found_and_named() {
         (r#"kind = "native_adapter""#, r#"kind = "move""#, "error: `oft ETH`: the kind of the leg on `1`"),
         ("eid = 2 }", "eid = 2, shared_decimals = 5 }", "error: `oft ETH`: its legs do not share"),
         ("eid = 2 }", r#"eid = 2, options = "0xz" }"#, "error: `oft ETH`: the options of the leg on `l1-1`"),
-        ("decimals = 18", "decimals = 6", "wrapped with 6 decimals, which are not more than the 6 before"),
+        (
+            "decimals = 18",
+            "decimals = 6",
+            "wrapped with 6 decimals, what it stands for has 6: an ERC20Wrapper makes a token with 18",
+        ),
+        ("decimals = 18", "decimals = 12", "wrapped with 12 decimals, what it stands for has 6"),
+        (
+            "decimals = 18",
+            "decimals = 18\ncontract = \"0x042adD9e80f7a23Ab71D5e1d392af1d3928B7D05\"",
+            "contract is not the one that the denomination names; no route uses it",
+        ),
         (r#"symbol = "INIT.ibc""#, "decimals = 7", "has 7 decimals, but what it stands for has 6"),
         ("evm/5aAeb", "evm/5AAeb", "the case of denom is part of it"),
         (contract, "0xfb6916095Ca1df60bB79Ce92cE3Ea74c37c5d359", "the checksum of wrapped.contract is wrong"),
@@ -161,6 +198,62 @@ fn each_flaw_is_found_and_named() {
     }
 }
 
+/// The sound registry, with ONYX and `more` of its chain: 18 decimals, made on a rollup, and the token with 6 that the
+/// wrapper made of it.
+fn with_onyx(more: &str) -> Registry {
+    let wrapper = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359";
+    let onyx = format!(
+        r#"
+[[asset]]
+chain = "l2-1"
+denom = "evm/4BaDFb501Ab304fF11217C44702bb9E9732E7CF4"
+symbol = "ONYX"
+decimals = 18
+
+[[asset]]
+chain = "l2-1"
+denom = "evm/44CFAaB1cF49996540A6B6A87d1f0a604267E6b0"
+symbol = "ONYX.remote"
+decimals = 6
+wrapped = {{ contract = "{wrapper}", from = "evm/4BaDFb501Ab304fF11217C44702bb9E9732E7CF4" }}
+{more}"#
+    );
+    load_text(&(sound() + &onyx)).unwrap()
+}
+
+#[test]
+fn a_token_with_six_decimals_that_is_wrapped_from_one_with_more_is_the_remote_one() {
+    let registry = with_onyx("");
+    assert_eq!(found(&registry), [""; 0]);
+    let chain = registry.chain("l2-1").unwrap();
+    let asset = |denom: &str| registry.asset(chain, denom).unwrap();
+    let made = asset("evm/44CFAaB1cF49996540A6B6A87d1f0a604267E6b0");
+    let local = asset("evm/4BaDFb501Ab304fF11217C44702bb9E9732E7CF4");
+    let pair = registry.wrapper_pair(made).unwrap();
+    assert_eq!((pair.remote, pair.local), (made, local));
+    assert_eq!(registry.wrapper_pair_of(local, made), Some(pair));
+    assert_eq!(registry.wrapper_pair(local), None);
+    // The usual way round, where the bridged coin is the remote one.
+    let init = asset("evm/5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
+    let pair = registry.wrapper_pair(init).unwrap();
+    assert_eq!((Some(pair.remote), pair.local), (registry[init].origin.parent(), init));
+}
+
+#[test]
+fn two_pairs_that_one_wrapper_cannot_have_are_both_errors() {
+    let more = |wrapper: &str| {
+        format!(
+            "[[asset]]\nchain = 'l2-1'\ndenom = 'evm/856aB2c9F35B9187aB3eB0Fcd11DCc6160427e96'\nsymbol = 'ONYX.2'\n\
+             decimals = 6\nwrapped = {{ contract = '{wrapper}', from = 'evm/4BaDFb501Ab304fF11217C44702bb9E9732E7CF4' }}\n"
+        )
+    };
+    let found_in = |wrapper: &str| found(&with_onyx(&more(wrapper)));
+    let both = found_in("0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359");
+    assert_eq!(both.len(), 2, "{both:#?}");
+    assert!(both.iter().all(|problem| problem.contains("the wrapper cannot have made both it and `evm/")));
+    assert_eq!(found_in("0x4eb08D5c1B0A821303A86C7b3AC805c2793dE783"), [""; 0]);
+}
+
 #[test]
 fn a_chain_that_nothing_connects_is_found() {
     let lonely = "[[chain]]\nid = 'x-1'\nbech32_prefix = 'x'\n";
@@ -173,6 +266,8 @@ fn a_chain_that_nothing_connects_is_found() {
 #[test]
 fn a_bridge_to_what_is_no_l1_is_found() {
     let text = sound().replace("l1 = true", "initia = true").replace("id = 7", "id = 7\nl1 = 'l1-1'");
-    let found = found(&load_text(&text).unwrap());
+    let registry = load_text(&text).unwrap();
+    every_error_is_kept(&registry);
+    let found = found(&registry);
     assert!(found.iter().any(|problem| problem.contains("leads to `l1-1`, which is no l1")), "{found:#?}");
 }

@@ -2,10 +2,11 @@
 //!
 //! What is asked: is every channel open at both ends and do these name each other, is the client behind it active and of
 //! the right chain; does every bridge exist, and does the rollup name it; do the chains' own traces hash to the denominations that are claimed; are
-//! contracts what they are said to be. A chain that does not answer is a finding too.
+//! contracts what they are said to be; does every wrapper have its pairs. A chain that does not answer is a finding too.
 
 use registry::denom;
-use registry::{AssetRef, Bridge, Chain, ChainKind, Channel, End, Origin, Registry};
+use registry::facts::PairState;
+use registry::{AssetRef, Bridge, Chain, ChainKind, Channel, End, Facts, Origin, Registry};
 use serde::Deserialize;
 
 use crate::nodes::Nodes;
@@ -110,11 +111,35 @@ fn of_answer(registry: &Registry, said: Said) -> Vec<Finding> {
         Said::Contract(chain, denom, Ok(None)) => {
             wrong(format!("asset {denom} of {chain}"), "the chain has no ERC-20 for it".to_owned())
         }
+        Said::Wrapper(made, outcome) => {
+            let pair = registry.wrapper_pair(made);
+            let (about, pair) = (&registry[made], pair.as_ref());
+            let part = format!("wrapper of {} of {}", about.denom, registry[about.chain].id);
+            let said = match outcome {
+                Ok(said) => said,
+                Err(reason) => return unasked(part, reason),
+            };
+            let mut facts = Facts::default();
+            facts.wrappers.extend(pair.map(|pair| (Facts::wrapper_key(registry, pair), said)));
+            match pair.map(|pair| facts.pair(registry, pair)) {
+                Some(PairState::Contradicted(why)) => wrong(part, why),
+                _ => Vec::new(),
+            }
+        }
+        Said::Contract(chain, denom, Ok(Some(contract))) => {
+            let asset = registry.chain(&chain).and_then(|chain| registry.asset(chain, &denom));
+            let files = asset.and_then(|asset| registry[asset].contract.as_deref());
+            match files.filter(|files| !files.eq_ignore_ascii_case(&contract)) {
+                Some(files) => {
+                    let what = format!("the chain says that its ERC-20 is {contract}, the registry {files}");
+                    wrong(format!("asset {denom} of {chain}"), what)
+                }
+                None => Vec::new(),
+            }
+        }
         Said::Contract(chain, denom, Err(reason)) => unasked(format!("asset {denom} of {chain}"), reason),
         Said::Hooks(chain, Err(reason)) => unasked(format!("hooks of {chain}"), reason),
-        Said::Migration(_, _, Ok(_)) | Said::Contract(_, _, Ok(Some(_))) | Said::Hooks(_, Ok(_)) => {
-            Vec::new()
-        }
+        Said::Migration(_, _, Ok(_)) | Said::Hooks(_, Ok(_)) => Vec::new(),
     }
 }
 

@@ -1,13 +1,15 @@
-//! Asks the chains what holds at the moment: channels, clients, bridges, migrations, hooks, contracts.
+//! Asks the chains what holds at the moment: channels, clients, bridges, migrations, hooks, contracts, wrappers' pairs.
 //!
 //! Every question is bounded in time and answered or not for itself: what does not answer keeps the answer that it gave
 //! last. The questions are those of `router-mechanics.md` §1.3.
 
 use std::collections::{HashMap, HashSet};
 
+use futures_util::future::join;
 use futures_util::stream::{self, StreamExt as _};
-use registry::facts::BridgeFacts;
-use registry::{AssetRef, BridgeRef, Chain, ChainKind, ChainRef, End, Facts, Origin, Registry};
+use node::Error;
+use registry::facts::{BridgeFacts, PairState, WrapperFacts};
+use registry::{AssetRef, BridgeRef, Chain, ChainKind, ChainRef, End, Facts, Origin, Pair, Registry};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -23,6 +25,8 @@ pub(crate) enum Said {
     Migration(BridgeRef, String, Result<Option<(String, String)>, String>),
     Contract(String, String, Result<Option<String>, String>),
     Hooks(String, Result<bool, String>),
+    /// By the token that the wrapper made.
+    Wrapper(AssetRef, Result<WrapperFacts, String>),
 }
 
 /// What a chain says of its end of a channel.
@@ -44,7 +48,26 @@ pub async fn ask(nodes: &Nodes, registry: &Registry, before: &Facts) -> Facts {
     for said in everything(nodes, registry).await {
         note(registry, &mut facts, said);
     }
+    log_pairs(registry, before, &facts);
     facts
+}
+
+/// Logs each pair of a wrapper that a chain contradicts, or no longer does.
+fn log_pairs(registry: &Registry, before: &Facts, now: &Facts) {
+    for (_, pair) in registry.wrapper_pairs() {
+        let (before, now) = (before.pair(registry, &pair), now.pair(registry, &pair));
+        let (local, remote) = (&registry[pair.local], &registry[pair.remote]);
+        let (chain, local, remote) = (&registry[local.chain].id, &local.denom, &remote.denom);
+        match now {
+            _ if now == before => {}
+            PairState::Contradicted(reason) => {
+                tracing::warn!(chain, local, remote, reason, "wrapper pair contradicted, no route uses it");
+            }
+            PairState::Confirmed | PairState::Unknown => {
+                tracing::info!(chain, local, remote, state = ?now, "wrapper pair");
+            }
+        }
+    }
 }
 
 /// All answers, in no order.
@@ -62,10 +85,12 @@ pub(crate) async fn everything(nodes: &Nodes, registry: &Registry) -> Vec<Said> 
         questions
             .push(Box::pin(async move { Said::Bridge(reference, bridge_said(nodes, l1, bridge.id).await) }));
     }
-    let inside =
-        |origin: &Origin| if let Origin::Wrapped { parent, .. } = origin { Some(*parent) } else { None };
-    let wrapped: HashSet<AssetRef> =
-        registry.assets().filter_map(|(_, asset)| inside(&asset.origin)).collect();
+    let mut wrapped: HashSet<AssetRef> = HashSet::new();
+    for (made, pair) in registry.wrapper_pairs() {
+        wrapped.extend([pair.remote, pair.local]);
+        questions
+            .push(Box::pin(async move { Said::Wrapper(made, wrapper_said(nodes, registry, &pair).await) }));
+    }
     for (reference, asset) in registry.assets() {
         let chain = &registry[asset.chain];
         if let Origin::Bridged { bridge, parent } = &asset.origin {
@@ -81,7 +106,7 @@ pub(crate) async fn everything(nodes: &Nodes, registry: &Registry) -> Vec<Said> 
         if chain.vm == chain::Vm::Evm
             && chain.kind == ChainKind::Cosmos
             && wrapped.contains(&reference)
-            && asset.contract.is_none()
+            && !asset.denom.starts_with("evm/")
         {
             questions.push(Box::pin(async move {
                 let said = contract_said(nodes, chain, &asset.denom).await;
@@ -127,6 +152,11 @@ fn note(registry: &Registry, facts: &mut Facts, said: Said) {
         Said::Hooks(chain, Ok(allowed)) => {
             facts.hooks.insert(chain, allowed);
         }
+        Said::Wrapper(made, Ok(said)) => {
+            if let Some(pair) = registry.wrapper_pair(made) {
+                facts.wrappers.insert(Facts::wrapper_key(registry, &pair), said);
+            }
+        }
         Said::Contract(_, _, Ok(None)) => {}
         Said::Channel(end, Err(reason)) => warn(&end.channel, &reason),
         Said::Bridge(_, Err(reason)) => warn("bridge", &reason),
@@ -134,6 +164,7 @@ fn note(registry: &Registry, facts: &mut Facts, said: Said) {
             warn(&denom, &reason);
         }
         Said::Hooks(chain, Err(reason)) => warn(&chain, &reason),
+        Said::Wrapper(made, Err(reason)) => warn(&registry[made].denom, &reason),
     }
 }
 
@@ -269,6 +300,34 @@ pub(crate) async fn contract_said(
     let answer =
         get::<Answer>(nodes, chain, &format!("/minievm/evm/v1/contracts/by_denom?denom={denom}")).await?;
     Ok(answer.map(|answer| answer.address))
+}
+
+/// What a wrapper answers about the local token of a pair.
+async fn wrapper_said(nodes: &Nodes, registry: &Registry, pair: &Pair<'_>) -> Result<WrapperFacts, String> {
+    let local = &registry[pair.local];
+    let chain = &registry[local.chain];
+    let token = match local.denom.strip_prefix("evm/") {
+        Some(hex) => Some(format!("0x{hex}")),
+        None => contract_said(nodes, chain, &local.denom).await?,
+    };
+    let token = token.ok_or_else(|| format!("the chain has no ERC-20 for {}", local.denom))?;
+    let (wrapper, token) = (address(pair.contract)?, address(&token)?);
+    let evm = nodes.evm(chain).map_err(|error| error.to_string())?;
+    let (remote, decimals) = messages::wrapper::calls(token);
+    match join(evm.call(wrapper, &remote, None), evm.call(wrapper, &decimals, None)).await {
+        (Ok(remote), Ok(decimals)) => Ok(messages::wrapper::read(&remote, &decimals)),
+        // A fixed no: a contract without these functions reverts.
+        (Err(Error::Refused { .. }), _) | (_, Err(Error::Refused { .. })) => {
+            Ok(WrapperFacts::NotAWrapper("it refuses remoteTokens or remoteDecimals".to_owned()))
+        }
+        (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
+    }
+}
+
+fn address(text: &str) -> Result<[u8; 20], String> {
+    let account = chain::Account::from_hex_literal(text);
+    let bytes = account.and_then(|account| account.as_bytes().try_into().ok());
+    bytes.ok_or_else(|| format!("{text} is no address of a contract"))
 }
 
 /// Whether packets may call the wrapper (`initia.ibchooks.v1`): its own entry of the list, else the default.

@@ -52,7 +52,31 @@ impl Every<'_> {
         }
     }
 
+    /// Whether a token is one that no wrapper can have made of the other.
+    fn faulty(&self, asset: AssetRef) -> bool {
+        let registry = &self.made.registry;
+        let Origin::Wrapped { parent, .. } = registry[asset].origin else { return false };
+        let local = registry[asset].decimals == 18 && registry[parent].decimals < 18;
+        !local && !self.reversed(asset)
+    }
+
+    /// Whether the wrapper made a token by `toRemote`.
+    fn reversed(&self, asset: AssetRef) -> bool {
+        let registry = &self.made.registry;
+        let Origin::Wrapped { parent, .. } = registry[asset].origin else { return false };
+        registry[asset].decimals == 6 && registry[parent].decimals > 6
+    }
+
     fn steps(&self, at: AssetRef) -> Vec<(Step, AssetRef)> {
+        if self.faulty(at) {
+            return Vec::new();
+        }
+        let mut steps = self.any_steps(at);
+        steps.retain(|(_, to)| !self.faulty(*to));
+        steps
+    }
+
+    fn any_steps(&self, at: AssetRef) -> Vec<(Step, AssetRef)> {
         let registry = &self.made.registry;
         let mut steps = Vec::new();
         for (child, about) in registry.assets() {
@@ -89,10 +113,15 @@ impl Every<'_> {
                     }
                 }
                 Origin::Wrapped { parent, .. } => {
+                    let (up, down) = if self.reversed(child) {
+                        (Step::Wrap, Step::Unwrap)
+                    } else {
+                        (Step::Unwrap, Step::Wrap)
+                    };
                     if *parent == at {
-                        steps.push((Step::Wrap, child));
+                        steps.push((down, child));
                     } else if child == at {
-                        steps.push((Step::Unwrap, *parent));
+                        steps.push((up, *parent));
                     }
                 }
             }

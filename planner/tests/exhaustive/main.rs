@@ -101,7 +101,7 @@ proptest! {
                 }
                 Err(why) => {
                     prop_assert!(expected.is_empty(), "{} but there is {:?}", why, expected);
-                    let no_path = matches!(why, NoRoute::NoPath { .. });
+                    let no_path = matches!(why, NoRoute::NoPath { .. } | NoRoute::Doubt(_));
                     prop_assert_eq!(no_path, !connected(&made, &request), "{}", why);
                 }
             }

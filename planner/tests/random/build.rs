@@ -62,7 +62,9 @@ pub fn build(parts: &Parts, order: u64, size: Size) -> Made {
                     Origin::Bridged { bridge: bridges[bridge].unwrap(), parent: parent.unwrap().unwrap() }
                 }
                 From::Wrapped(_) => {
-                    Origin::Wrapped { contract: "0xwrapper".to_owned(), parent: parent.unwrap().unwrap() }
+                    // A wrapper of its own, so that no two pairs exclude each other.
+                    let contract = format!("0x{place:040}");
+                    Origin::Wrapped { contract, parent: parent.unwrap().unwrap() }
                 }
             };
             assets[*place] = Some(builder.asset(asset(part, chain_at(part.chain), origin)).unwrap());
@@ -71,8 +73,10 @@ pub fn build(parts: &Parts, order: u64, size: Size) -> Made {
     }
     let mut contracts = Vec::new();
     for place in mix(parts.ofts.len()) {
-        let legs: Vec<_> =
-            parts.ofts[place].iter().map(|leg| self::leg(place, leg, assets[leg.0].unwrap())).collect();
+        let legs: Vec<_> = parts.ofts[place]
+            .iter()
+            .map(|leg| self::leg(parts, place, leg, assets[leg.0].unwrap()))
+            .collect();
         contracts.push(legs.iter().map(|leg| leg.contract.clone()).collect());
         builder.oft(Oft { symbol: format!("OFT{place}"), legs }).unwrap();
     }
@@ -183,11 +187,17 @@ fn asset(part: &AssetPart, chain: registry::ChainRef, origin: Origin) -> Asset {
     }
 }
 
-fn leg(group: usize, (asset, terms, shared): &(usize, Terms, u8), reference: AssetRef) -> Leg {
+fn leg(parts: &Parts, group: usize, (asset, terms, shared): &(usize, Terms, u8), reference: AssetRef) -> Leg {
+    let part = &parts.assets[*asset];
+    let kind = match parts.chains[part.chain].0 {
+        Rc::Ethereum if part.denom.ends_with("-native") => LegKind::NativeAdapter,
+        Rc::Ethereum => LegKind::Token,
+        _ => LegKind::Move,
+    };
     Leg {
         asset: reference,
-        kind: LegKind::Token,
-        contract: format!("0x{group}of{asset}"),
+        kind,
+        contract: format!("0x{group:020}{asset:020}"),
         eid: u32::try_from(30_000 + asset).unwrap(),
         shared_decimals: *shared,
         options: "0x".to_owned(),

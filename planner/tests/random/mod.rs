@@ -255,8 +255,9 @@ fn child(dice: &mut Dice, parts: &Parts, wires: &[Vec<usize>], number: usize) ->
     let terms = Terms::default();
     let is_rollup = parts.chains[from.chain].0 == Rc::Rollup;
     if is_rollup && from.denom.starts_with(['l', 'i']) && dice.once_in(2) {
-        let denom = format!("evm/{number:040x}");
-        let decimals = [18, 18, 18, 3][dice.below(4)];
+        // Digits have no case, which would be part of the denomination.
+        let denom = format!("evm/{number:040}");
+        let decimals = [18, 18, 18, 6][dice.below(4)];
         let (chain, path) = (from.chain, denom.clone());
         return Some(AssetPart { chain, path, denom, decimals, from: From::Wrapped(parent), terms });
     }

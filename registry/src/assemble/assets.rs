@@ -30,7 +30,7 @@ enum State {
 
 impl Assembly {
     pub(super) fn assets(&mut self, drafts: Vec<Placed<AssetDraft>>) {
-        let (outcome, mut nameless) = (&mut self.outcome, 0);
+        let (outcome, mut nameless, mut contested) = (&mut self.outcome, 0, Vec::new());
         let keyed = drafts.into_iter().map(|draft| {
             nameless += 1;
             let denom = stated(&draft.part).unwrap_or_else(|| format!(" {nameless}"));
@@ -40,7 +40,14 @@ impl Assembly {
             keyed.collect(),
             |(denom, asset)| (asset.chain.clone(), denom.clone()),
             |above, below| (above.0, above.1.over(below.1)),
-            |part, other| outcome.refuse(part, format!("`{}` is there twice: also in {other}", part.part.0)),
+            |part, other| {
+                let twice = format!("`{}` is there twice: also in {other}", part.part.0);
+                if part.source == Source::Own {
+                    return outcome.refuse(part, twice);
+                }
+                outcome.refuse(part, format!("{twice}, and no route uses that"));
+                contested.push((part.part.1.chain.clone(), part.part.0.clone(), twice));
+            },
         );
         let mut waiting: Vec<_> = drafts
             .into_iter()
@@ -52,7 +59,14 @@ impl Assembly {
             waiting = self.round(waiting);
             if waiting.len() == before && !self.set_free(&mut waiting) {
                 self.stranded(&waiting);
-                return;
+                break;
+            }
+        }
+        // Which of two entries of one list is right, nobody knows.
+        for (chain, denom, what) in contested {
+            let chain = self.builder.so_far().chain(&chain);
+            if let Some(asset) = chain.and_then(|chain| self.builder.so_far().asset(chain, &denom)) {
+                self.builder.fault(asset, what);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Which registry is in use.
 
+use registry::facts::PairState;
 use serde::Serialize;
 use web::call::Call;
 use web::endpoint::{Endpoint, Freshness, Handler, Method};
@@ -34,7 +35,7 @@ static REGISTRY: Schema = Schema {
         Field::new(
             "paused",
             Kind::Array(&Kind::String),
-            "Channels and bridges that are not to be used now, and why.",
+            "Channels, bridges and pairs of wrappers that are not to be used now, and why.",
         ),
     ],
 };
@@ -59,12 +60,21 @@ fn registry_info(service: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
     let bridges = registry.bridges().filter_map(|(reference, bridge)| {
         world.facts.stopped(registry, reference).map(|reason| format!("bridge {}: {reason}", bridge.id))
     });
+    let pairs = registry.wrapper_pairs().filter_map(|(_, pair)| {
+        let local = &registry[pair.local];
+        match world.facts.pair(registry, &pair) {
+            PairState::Contradicted(reason) => {
+                Some(format!("{} of {}: {reason}", local.denom, registry[local.chain].id))
+            }
+            PairState::Unknown | PairState::Confirmed => None,
+        }
+    });
     json(&Answer {
         hash: registry.hash(),
         chains: registry.chains().count(),
         assets: registry.assets().count(),
         channels: registry.channels().count(),
         bridges: registry.bridges().count(),
-        paused: channels.chain(bridges).collect(),
+        paused: channels.chain(bridges).chain(pairs).collect(),
     })
 }

@@ -61,7 +61,7 @@ async fn a_migrated_coin_goes_over_its_channel() {
 }
 
 /// Lets a service ask its chains until it knows what `known` looks for.
-async fn refreshed(
+pub(crate) async fn refreshed(
     service: &Service,
     known: impl Fn(&Facts) -> bool,
     meanwhile: impl FnOnce(),

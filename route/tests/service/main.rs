@@ -15,3 +15,4 @@ mod refusals;
 mod reloads;
 mod transport;
 mod worked_examples;
+mod wrapped;

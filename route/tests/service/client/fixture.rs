@@ -24,6 +24,14 @@ impl Fixture {
         rest: impl Fn(&str) -> Result<Value, StatusCode> + Send + Sync + 'static,
         rpc: impl Fn(&str) -> Value + Send + Sync + 'static,
     ) -> Self {
+        Self::calls(rest, move |ask| rpc(ask["method"].as_str().unwrap())).await
+    }
+
+    /// The same, with the result that `rpc` has for a whole question.
+    pub(crate) async fn calls(
+        rest: impl Fn(&str) -> Result<Value, StatusCode> + Send + Sync + 'static,
+        rpc: impl Fn(&Value) -> Value + Send + Sync + 'static,
+    ) -> Self {
         Self::serve(move |request| {
             let reply = if request.body().is_empty() {
                 match rest(&request.uri().to_string()) {
@@ -36,7 +44,7 @@ impl Fixture {
                 }
             } else {
                 let ask: Value = serde_json::from_slice(request.body()).unwrap();
-                let result = rpc(ask["method"].as_str().unwrap());
+                let result = rpc(&ask);
                 response(StatusCode::OK, &json!({ "jsonrpc": "2.0", "id": ask["id"], "result": result }))
             };
             std::future::ready(reply.into())

@@ -1,0 +1,49 @@
+//! The ERC20Wrapper's word on its pairs, and which pairs messages may name.
+//!
+//! A call with a token or a number of decimals that the contract does not have mints a new token, and what was sent is
+//! locked. So no message names a pair that the registry has an error in or that the chain contradicts, whoever planned it.
+
+use alloy::primitives::Address;
+use alloy::sol_types::SolCall as _;
+use registry::facts::{PairState, WrapperFacts};
+use registry::{AssetRef, Facts, Pair, Part, Registry};
+
+use crate::calls::sol::WrapperViews;
+use crate::refused::Refused;
+
+/// `remoteTokens` and `remoteDecimals` of a local token, in that order.
+pub fn calls(local: [u8; 20]) -> (Vec<u8>, Vec<u8>) {
+    let token = Address::from(local);
+    let remote = WrapperViews::remoteTokensCall { localToken: token }.abi_encode();
+    (remote, WrapperViews::remoteDecimalsCall { localToken: token }.abi_encode())
+}
+
+/// What the answers to both say.
+pub fn read(remote: &[u8], decimals: &[u8]) -> WrapperFacts {
+    let token = WrapperViews::remoteTokensCall::abi_decode_returns_validate(remote);
+    let decimals = WrapperViews::remoteDecimalsCall::abi_decode_returns_validate(decimals);
+    match (token, decimals) {
+        (Ok(token), Ok(decimals)) => WrapperFacts::Pair { remote: token.to_checksum(None), decimals },
+        _ => WrapperFacts::NotAWrapper("it does not answer remoteTokens and remoteDecimals".to_owned()),
+    }
+}
+
+/// The pair that two tokens are.
+pub(crate) fn pair<'a>(
+    registry: &'a Registry,
+    facts: &Facts,
+    one: AssetRef,
+    other: AssetRef,
+) -> Result<Pair<'a>, Refused> {
+    let name = |asset: AssetRef| registry[asset].denom.clone();
+    let pair = registry.wrapper_pair_of(one, other).ok_or_else(|| {
+        Refused::Plan(format!("`{}` and `{}` are no pair of a wrapper", name(one), name(other)))
+    })?;
+    let error = [one, other].into_iter().find_map(|asset| registry.error(Part::Asset(asset)));
+    let why = match (error, facts.pair(registry, &pair)) {
+        (Some(error), _) => error.to_owned(),
+        (None, PairState::Contradicted(why)) => why,
+        (None, PairState::Unknown | PairState::Confirmed) => return Ok(pair),
+    };
+    Err(Refused::Doubt { denom: name(pair.local), why })
+}
