@@ -30,14 +30,19 @@
 //! proved to the sending chain; nobody may ever do that, so it may end as `STATE_ABANDONED`.
 
 mod ask;
+mod breaker;
 mod error;
 mod event;
 pub mod hop;
 mod layer_zero;
+mod limiter;
 mod look;
+mod migrate;
 mod nodes;
 pub mod options;
+mod poll;
 pub mod question;
+pub mod queue;
 pub mod record;
 mod release;
 mod search;
@@ -47,8 +52,11 @@ pub mod status;
 mod tables;
 mod tracker;
 pub mod transfer;
+mod unseen;
 
 pub use error::{BadHash, Error, Refused, StatusError};
 pub use options::Options;
+pub use poll::Polled;
 pub use start::starts;
-pub use tracker::{Polled, Tracked, Tracker};
+pub use tracker::{Tracked, Tracker};
+pub use unseen::Limit;
