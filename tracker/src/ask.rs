@@ -126,7 +126,8 @@ impl Asker<'_> {
             }
             (None, Some(evm)) => {
                 // It may be the EVM's hash of it.
-                let Some(hash) = evm.cosmos_hash(hash).await? else { return Ok(Outcome::Unseen) };
+                let known = evm.cosmos_hash(hash).await.map_err(Unanswered::Partly)?;
+                let Some(hash) = known else { return Ok(Outcome::Unseen) };
                 (search.tx(hash).await?, Some(hex::encode_upper(hash)))
             }
             (found, None) => (found, None),

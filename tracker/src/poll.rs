@@ -89,7 +89,7 @@ impl Tracker {
         loop {
             let error = tokio::select! {
                 error = self.follow() => match error { Err(error) => error, Ok(never) => match never {} },
-                () = &mut stop => return Ok(self.store.sync()?),
+                () = &mut stop => return Ok(()),
             };
             if !error.is_full() {
                 return Err(error);

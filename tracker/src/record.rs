@@ -106,11 +106,11 @@ impl Record {
         let source = match &mut self.source {
             Source::Unseen { abandoned } => {
                 let quiet = since(self.since, now);
-                let patience = if answered { options.submitted_grace } else { options.silence };
-                if abandoned.is_none() && quiet >= patience {
+                if answered && abandoned.is_none() && quiet >= options.submitted_grace {
                     *abandoned = Some(quiet.as_secs());
                 }
                 match *abandoned {
+                    _ if !answered && quiet >= options.silence => None,
                     None => Some(options.unseen_pace(quiet)),
                     Some(_) => next(*abandoned, quiet, options.unseen_kept, options),
                 }

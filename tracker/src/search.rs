@@ -22,6 +22,9 @@ pub(crate) enum Unanswered {
     /// Too many transfers wait for it.
     #[error("chain {chain} was not asked, since too many questions wait for its nodes")]
     Busy { chain: String },
+    /// One service of the chain answered, and another one that is needed as well did not.
+    #[error(transparent)]
+    Partly(node::Error),
     /// There is none to ask.
     #[error("chain {chain} has no address of {service} in the registry; add one to its endpoints")]
     NoNode { chain: String, service: &'static str },
