@@ -107,14 +107,15 @@ fn disk(dir: &Path) -> u64 {
 #[tokio::test]
 async fn a_hundred_thousand_hashes_of_a_chain_that_never_answers_delay_no_transfer_of_another() {
     let (world, node) = (World::whole(Services::All).await, Hanging::start().await);
-    let Beside { tracker, dir, .. } = beside(with_a_silent_chain(&world, &node), Options::default());
+    let beside = beside(with_a_silent_chain(&world, &node), Options::default());
+    let (tracker, dir) = (&beside.tracker, &beside.dir);
     for number in 0..100_000 {
         tracker.track(SILENT, &format!("{number:064x}"), now()).unwrap();
     }
     let check = async {
         until("the node to be asked", || node.connections.load(Ordering::SeqCst) > 0).await;
         tracker.track(L1, TRANSFER, now()).unwrap();
-        let is_over = || state(&tracker, L1, TRANSFER) == "STATE_COMPLETED_SUCCESS";
+        let is_over = || state(tracker, L1, TRANSFER) == "STATE_COMPLETED_SUCCESS";
         let took = until("the transfer to be followed while the node is silent", is_over).await;
         println!("followed in {took:?}, {} MiB on disk", disk(dir.path()) >> 20);
     };
@@ -132,7 +133,8 @@ async fn transfers_that_wait_for_a_silent_chain_hold_no_place_of_the_chain_that_
     let registry = chains(endpoints(&world.l1, Services::All), node.endpoints()).finish("test".to_owned());
     // Two looks of a chain at once, and a node that may take a minute.
     let options = Options { concurrency: 1, question_timeout: Duration::from_mins(1), ..Options::default() };
-    let Beside { tracker, .. } = beside(registry, options);
+    let beside = beside(registry, options);
+    let tracker = &beside.tracker;
     let to_the_rollup = || {
         let sent = expected().into_iter().filter(|((chain, _), transfers)| {
             *chain == L1 && transfers.iter().any(|transfer| transfer.to_string().contains(L2))
@@ -145,7 +147,7 @@ async fn transfers_that_wait_for_a_silent_chain_hold_no_place_of_the_chain_that_
     let check = async {
         until("the rollup to be asked", || node.connections.load(Ordering::SeqCst) > 0).await;
         tracker.track(L1, FAILED, now()).unwrap();
-        let is_over = || state(&tracker, L1, FAILED) == "STATE_COMPLETED_ERROR";
+        let is_over = || state(tracker, L1, FAILED) == "STATE_COMPLETED_ERROR";
         until("what needs the L1 alone to be followed", is_over).await;
     };
     tokio::select! {
@@ -160,7 +162,8 @@ async fn a_silent_chain_is_asked_by_one_request_at_a_time_and_its_queue_stays_as
     let (world, node) = (World::whole(Services::All).await, Hanging::start().await);
     let options =
         Options { concurrency: 8, question_timeout: Duration::from_millis(50), ..Options::default() };
-    let Beside { tracker, .. } = beside(with_a_silent_chain(&world, &node), options);
+    let beside = beside(with_a_silent_chain(&world, &node), options);
+    let tracker = &beside.tracker;
     let start = afterwards();
     for number in 0..1_000 {
         tracker.track(SILENT, &format!("{number:064x}"), start).unwrap();

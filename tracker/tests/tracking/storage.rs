@@ -135,8 +135,7 @@ async fn a_row_that_cannot_be_read_is_put_off_by_a_day_and_the_others_are_follow
     let mut batch = Batch::new();
     batch.put(&RECORDS, key_of(SECOND), good);
     disk.write(batch);
-    let polled = tracker.poll_due(after(start, 24 * 3_600)).await.unwrap();
-    assert_eq!((polled.polled, polled.next_due), (1, None));
+    assert_eq!(tracker.poll_due(after(start, 24 * 3_600)).await.unwrap().polled, 1);
     assert_eq!(state(&tracker, SECOND), "STATE_COMPLETED_SUCCESS");
 }
 
