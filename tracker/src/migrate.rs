@@ -47,7 +47,9 @@ pub(crate) fn migrate(store: &dyn Store) -> Result<(), Error> {
         let old = table::rows::<Due>(&*snapshot, &All, Order::Asc, CHUNK)?;
         let is_last = old.is_empty();
         commit(store, |txn| {
-            old.iter().for_each(|(key, ())| txn.delete::<Due>(key));
+            for (key, ()) in &old {
+                txn.delete::<Due>(key);
+            }
             if is_last {
                 txn.put::<Format>(&(), &FORMAT);
             }

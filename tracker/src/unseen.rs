@@ -4,8 +4,9 @@
 //! so that the table is no larger than the limits of the chains allow. Clients are known by a keyed hash of their address
 //! whose key ends with the process: after a restart the older hashes count for their chain and for nobody.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
@@ -85,9 +86,10 @@ impl Unseen {
     }
 }
 
-fn less<K: std::hash::Hash + Eq, Q: std::hash::Hash + Eq + ?Sized>(counts: &mut HashMap<K, usize>, key: &Q)
+fn less<K, Q>(counts: &mut HashMap<K, usize>, key: &Q)
 where
-    K: std::borrow::Borrow<Q>,
+    K: Hash + Eq + Borrow<Q>,
+    Q: Hash + Eq + ?Sized,
 {
     match counts.get_mut(key) {
         Some(count) if *count > 1 => *count -= 1,
