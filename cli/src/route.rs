@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ::registry::{Loaded, Problem, Registry, Severity};
 use ::route::Service;
@@ -65,6 +66,8 @@ pub(crate) struct RouteSettings {
     pub(crate) cors: Cors,
     /// What a client may take of the server; what a body may have is the routing interface's own matter.
     pub(crate) limits: Limits,
+    /// How transfers are followed.
+    pub(crate) tracker: tracker::Options,
 }
 
 /// Serves, or checks; a registry with errors is told by the exit code 1.
@@ -79,11 +82,11 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
     runtime::block_on(async {
         let stop = interrupt::watch()?;
         reread::on_hangup(args.given, values, dial)?;
-        let routing = Routing::start(settings, load(&settings.registry)?)?;
+        let routing = Supervisor::start(settings.clone(), false)?;
         output::print(&format!("routing at {}\n", routing.url()))?;
-        let outcome = routing.work(&settings.registry, &stop).await;
+        routing.run(&stop).await;
         routing.stop().await;
-        outcome
+        Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -107,13 +110,16 @@ pub(crate) struct Routing {
 impl Routing {
     /// Opens the database and listens, within a tokio runtime. What follows transfers begins with [`Routing::work`].
     pub(crate) fn start(settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
+        Self::over(listen(settings.listen)?, settings, registry)
+    }
+
+    fn over(listener: TcpListener, settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
         let hangups = Mutex::new(signal(SignalKind::hangup()).context("listening for SIGHUP")?);
-        let service = Service::open(registry, &settings.data, ::route::Config::default(), VERSION)?;
+        let config = ::route::Config { tracker: settings.tracker.clone(), ..::route::Config::default() };
+        let service = Service::open(registry, &settings.data, config, VERSION)?;
         let app = Arc::new(App::new(service, ::route::ENDPOINTS)?.with_cors(settings.cors.clone()));
         let limits =
             Limits { body: BODY, oversize: http::StatusCode::BAD_REQUEST, ..settings.limits.clone() };
-        let at = settings.listen;
-        let listener = TcpListener::bind(at).with_context(|| format!("cannot listen on {at} for routes"))?;
         let server = Server::start(listener, Arc::clone(&app), limits, default_workers())?;
         tracing::info!(url = %format_args!("http://{}", server.address()), "routing");
         Ok(Self { server, app, hangups })
@@ -154,6 +160,92 @@ impl Routing {
             tracing::error!(%error, "stopping the server");
         }
     }
+}
+
+fn listen(at: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(at).with_context(|| format!("cannot listen on {at} for routes"))
+}
+
+/// The pauses before a routing service that failed is started again.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LAST_PAUSE: Duration = Duration::from_mins(1);
+
+/// Keeps a routing service running: whatever it fails of is logged, and it is started again after a pause.
+pub(crate) struct Supervisor {
+    settings: RouteSettings,
+    /// None between a failure and the next start.
+    routing: Mutex<Option<Routing>>,
+}
+
+impl Supervisor {
+    /// Starts the service, within a tokio runtime. A registry that does not load, or an address that is taken, is an error
+    /// here; so is a database that does not open, unless the disk is full or `is_contained`: then it is tried again.
+    pub(crate) fn start(mut settings: RouteSettings, is_contained: bool) -> anyhow::Result<Self> {
+        let registry = load(&settings.registry)?;
+        let listener = listen(settings.listen)?;
+        // With port 0, the next start takes the same one.
+        settings.listen = listener.local_addr()?;
+        let routing = match Routing::over(listener, &settings, registry) {
+            Ok(routing) => Some(routing),
+            Err(error) if is_contained || is_full(&error) => {
+                tracing::error!(error = format!("{error:#}"), pause = ?FIRST_PAUSE, "the routing service did not start");
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Self { settings, routing: Mutex::new(routing) })
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.settings.listen)
+    }
+
+    /// Does the service's work until `stop`.
+    pub(crate) async fn run(&self, stop: &watch::Receiver<bool>) {
+        let mut routing = self.routing.lock().await;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if let Some(running) = &*routing {
+                let begun = Instant::now();
+                let Err(error) = running.work(&self.settings.registry, stop).await else { return };
+                if begun.elapsed() > LAST_PAUSE {
+                    pause = FIRST_PAUSE;
+                }
+                tracing::error!(error = format!("{error:#}"), ?pause, "the routing service failed");
+            }
+            if let Some(failed) = routing.take() {
+                failed.stop().await;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = interrupt::stopped(stop) => return,
+            }
+            pause = (2 * pause).min(LAST_PAUSE);
+            match load(&self.settings.registry).and_then(|registry| Routing::start(&self.settings, registry))
+            {
+                Ok(started) => *routing = Some(started),
+                Err(error) => {
+                    tracing::error!(
+                        error = format!("{error:#}"),
+                        ?pause,
+                        "the routing service did not start"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Stops it, letting requests in flight finish within [`Limits::stop`].
+    pub(crate) async fn stop(self) {
+        if let Some(routing) = self.routing.into_inner() {
+            routing.stop().await;
+        }
+    }
+}
+
+fn is_full(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(::route::service::Error::Tracker(error)) if error.is_full())
 }
 
 fn reload(service: &Service, registry: &Path) {

@@ -15,7 +15,7 @@ use crate::control;
 use crate::logging::{self, Screen};
 use crate::metrics::Samples;
 use crate::ready::Readiness;
-use crate::route::{Routing, load};
+use crate::route::Supervisor;
 use crate::running::Running;
 use crate::serve::{COMMIT, Serving, VERSION};
 use crate::settings::Settings;
@@ -90,22 +90,22 @@ pub(crate) async fn index(
         serving.open(settings, Arc::clone(&store) as _).await?;
     }
     let routing = match settings.route.as_ref().filter(|_| serves) {
-        Some(route) => Some((Routing::start(route, load(&route.registry)?)?, &route.registry)),
+        Some(route) => Some(Supervisor::start(route.clone(), true)?),
         None => None,
     };
     let routes = async {
-        if let Some((routing, registry)) = &routing {
-            routing.work(registry, stop).await?;
+        if let Some(routing) = &routing {
+            routing.run(stop).await;
         }
         // A stop ends the ingest, which takes its time.
-        std::future::pending::<anyhow::Result<Infallible>>().await
+        std::future::pending::<Infallible>().await
     };
     // Held while a thread works on the store that nobody waits for.
     let tidying = Arc::new(Semaphore::new(1));
     let outcome = tokio::select! {
         outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
         never = control::serve(Arc::clone(&store), Arc::clone(&tidying)) => match never {},
-        outcome = routes => outcome.map(|never| match never {}),
+        never = routes => match never {},
         outcome = watch_over(&ingest, (&store, &tidying), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
     };
     // What ends the select may be any part of it: the servers answer what they have begun in every case.
@@ -115,7 +115,7 @@ pub(crate) async fn index(
         }
     };
     let stop_routing = async {
-        if let Some((routing, _)) = routing {
+        if let Some(routing) = routing {
             routing.stop().await;
         }
     };

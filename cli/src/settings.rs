@@ -34,7 +34,7 @@ use web::cors::Cors;
 use web::limits::Limits;
 
 pub(crate) use self::read::missing;
-use self::read::{Address, CACHE, Cursor, DISK_RESERVE, Filter, LOOK_AHEAD, POLL_MS, Reader, Text};
+use self::read::{Address, CACHE, Cursor, Filter, LOOK_AHEAD, POLL_MS, Reader, Text};
 use self::units::{ByteSize, Span};
 pub(crate) use self::value::{Error, Value};
 use crate::route::RouteSettings;
@@ -123,10 +123,7 @@ impl Settings {
             poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
             verify: read.verify()?,
             max_rewind: read.one("max_rewind")?,
-            disk_reserve: u64::try_from(
-                read.bounded("disk_reserve", DISK_RESERVE, |ByteSize(b)| *b, bytes)?.0,
-            )
-            .unwrap_or(u64::MAX),
+            disk_reserve: read.disk_reserve()?,
             cache: read.bounded("cache", CACHE, |ByteSize(bytes)| *bytes, bytes)?.0,
             limits,
             ready_lag: read.one("ready_lag")?,
@@ -189,6 +186,16 @@ mod tests {
         Settings::new(&Values::from([(key.name, value)])).unwrap_err().to_string()
     }
 
+    /// The same for a setting of a routing service.
+    fn refused_of_route(name: &str, text: &str) -> String {
+        let value = |name, text: &str| {
+            let key = keys::known(name);
+            (key.name, Value::split(key, [text.to_owned()], Origin::Flag))
+        };
+        let values = [value("route.registry", "registry"), value("route.data", "data"), value(name, text)];
+        Settings::new(&Values::from(values)).unwrap_err().to_string()
+    }
+
     #[test]
     fn defaults_and_examples_are_values_that_are_accepted() {
         let defaults = Settings::new(&Values::new()).unwrap();
@@ -206,6 +213,9 @@ mod tests {
         examples
             .insert("verify", Value::split(keys::known("verify"), ["signatures".to_owned()], Origin::Flag));
         let settings = Settings::new(&examples).unwrap();
+        let route = settings.route.as_ref().unwrap();
+        assert_eq!(route.tracker, tracker::Options::default());
+        assert_eq!(route.limits.per_client_of_path.len(), 1);
         assert!(settings.ingest(true).is_ok() && settings.endpoints().is_ok() && settings.data().is_ok());
     }
 
@@ -216,6 +226,12 @@ mod tests {
         assert_eq!(refused("cache", "1MiB"), "--cache: `1MiB` is not from 8.0 MiB to 1.0 TiB");
         assert!(refused("max_connections", "-1").starts_with("--max-connections: "));
         assert_eq!(refused("max_requests", "0"), "--max-requests: `0` is not from 1 to 1000000");
+        assert_eq!(
+            refused_of_route("route.retention", "30m"),
+            "--route-retention: `30m` is not from 1h to 3650d"
+        );
+        assert!(refused_of_route("route.unseen_per_client", "0").ends_with("is not from 1 to 1000000"));
+        assert!(refused_of_route("route.track_rate", "0/s").contains("a rate such as 50/s"));
         assert!(refused("ready_lag", "-1").starts_with("--ready-lag: "));
     }
 

@@ -228,6 +228,60 @@ fn a_request_for_a_route_that_has_begun_is_answered_when_an_indexer_stops() {
 }
 
 #[test]
+fn an_indexer_is_not_stopped_by_a_routing_service_that_fails_and_starts_it_again() {
+    let pair = Pair::start();
+    // It holds the database of tracked transfers.
+    let (other, _) = pair.route();
+    let played = Played::start("evm-scenario", &[]);
+    let index = pair.dir.path().join("index");
+    let more =
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
+    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let failed = cairn.logged_about("the routing service did not start");
+    assert!(failed.contains("is in use"), "{failed}");
+    let url = cairn.url();
+    assert_eq!(get(&format!("{url}/status")).0, 200);
+    other.kill();
+    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+    let id = json!({ "tx_hash": DEPOSIT, "chain_id": "e2e-l1-1" });
+    assert_eq!(post(&format!("{routing}/v2/tx/track"), &id).0, 200);
+    ended(&routing);
+    assert_eq!(get(&format!("{url}/status")).0, 200);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
+#[test]
+fn a_registration_too_many_is_refused_with_the_limit_and_its_setting() {
+    let pair = Pair::start();
+    let service = |more: &[&str]| {
+        let args = ["route", "--registry", &pair.registry, "--data", &pair.data, "--listen", "127.0.0.1:0"];
+        let mut cairn = Cairn::start(&[&args[..], more].concat());
+        let url = cairn.line("routing at ");
+        (cairn, url)
+    };
+    let track = |url: &str, number: u32| {
+        let id = json!({ "tx_hash": format!("{number:064x}"), "chain_id": "e2e-l1-1" });
+        post(&format!("{url}/v2/tx/track"), &id)
+    };
+    let setting = |body: &Value| body["details"][0]["metadata"]["setting"].clone();
+
+    let (cairn, url) = service(&["--route-unseen-per-client", "2", "--route-track-rate", "off"]);
+    assert_eq!([track(&url, 1).0, track(&url, 2).0], [200, 200]);
+    let (code, body) = track(&url, 3);
+    assert_eq!((code, &body["code"], setting(&body)), (429, &json!(8), json!("route.unseen_per_client")));
+    assert_eq!(body["details"][0]["metadata"]["limit"], "2");
+    cairn.kill();
+
+    // By default, more than a person can register.
+    let (cairn, url) = service(&[]);
+    let refused = (10..100).map(|number| track(&url, number)).find(|(code, _)| *code == 429);
+    assert_eq!(setting(&refused.unwrap().1), "route.track_rate");
+    assert_eq!(get(&format!("{url}/v2/info/bridges")).0, 200, "nothing else is refused");
+    cairn.kill();
+}
+
+#[test]
 fn a_routing_service_has_its_settings_from_file_environment_and_flags() {
     let pair = Pair::start();
     let file = pair.dir.path().join("cairn.toml");

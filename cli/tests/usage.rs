@@ -149,7 +149,7 @@ fn a_bad_value_is_refused_with_its_place_and_what_is_allowed() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         said,
-        "error: environment variable CAIRN_POLL: `often` is not a time such as 250ms, 2s or 1m\n"
+        "error: environment variable CAIRN_POLL: `often` is not a time such as 250ms, 2s, 1m, 6h or 30d\n"
     );
 }
 

@@ -11,6 +11,8 @@ pub struct Config {
     pub quote_age: Duration,
     /// How long one question to a node may take while a client waits, and all questions to a chain about balances.
     pub ask: Duration,
+    /// How registered transfers are followed, how many, and how long they are kept.
+    pub tracker: tracker::Options,
 }
 
 impl Default for Config {
@@ -22,6 +24,7 @@ impl Default for Config {
             quote_age: Duration::from_secs(10),
             // `ky` gives up after 10 s.
             ask: Duration::from_secs(3),
+            tracker: tracker::Options::default(),
         }
     }
 }

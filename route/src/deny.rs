@@ -4,6 +4,8 @@
 
 use http::StatusCode;
 use planner::NoRoute;
+use serde_json::json;
+use tracker::{Limit, Refused};
 use web::refusal::Refusal;
 
 /// `NOT_FOUND` of gRPC.
@@ -36,6 +38,30 @@ pub(crate) fn unknown_asset(which: &str, denom: &str, chain: &str) -> Refusal {
 /// A chain that transactions cannot be tracked on.
 pub(crate) fn unknown_chain() -> Refusal {
     Refusal::not_found("chain ID not supported")
+}
+
+/// As many transactions are registered as may be that no node has seen.
+pub(crate) fn too_many_unseen(limit: Limit) -> Refusal {
+    /// A transaction that was sent is seen by then, and makes room for the next one.
+    const RETRY_AFTER: u64 = 30;
+    let (most, setting, reason) = match limit {
+        Limit::Client(most) => (most, "route.unseen_per_client", "UNSEEN_PER_CLIENT"),
+        Limit::Chain(most) => (most, "route.unseen_per_chain", "UNSEEN_PER_CHAIN"),
+    };
+    let entry = json!({
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": reason,
+        "domain": "cairn",
+        "metadata": { "limit": most.to_string(), "setting": setting },
+    });
+    let message = format!("{}; try again in {RETRY_AFTER} s", Refused::TooMany(limit));
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_details(entry).with_retry_after(RETRY_AFTER)
+}
+
+/// The disk has no room for more: the log says so.
+pub(crate) fn disk_full(error: impl std::fmt::Display) -> Refusal {
+    tracing::debug!(%error, "a transaction was not registered");
+    Refusal::unavailable("nothing can be registered at the moment; try again").with_retry_after(10)
 }
 
 /// Nobody registered that hash.

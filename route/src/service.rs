@@ -57,7 +57,7 @@ impl Service {
     pub fn open(registry: Registry, data: &Path, config: Config, version: &str) -> Result<Self, Error> {
         let registry = Arc::new(registry);
         let (sender, receiver) = watch::channel(Arc::clone(&registry));
-        let tracker = Arc::new(Tracker::open(data, receiver, tracker::Options::default())?);
+        let tracker = Arc::new(Tracker::open(data, receiver, config.tracker.clone())?);
         let graph = Arc::new(Graph::new(&registry));
         Ok(Self {
             world: RwLock::new(World { registry, graph, facts: Arc::default() }),

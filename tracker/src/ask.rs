@@ -6,16 +6,18 @@
 mod bridge;
 mod lz;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chain::Vm;
 use chain::hash::Hash;
 use node::FoundTx;
 use registry::{ChainKind, ChainRef, Registry};
+use tokio::sync::Notify;
 
 use crate::event::{around, find, names, returned_ack, written_ack};
 use crate::hop::{Hop, Ibc, Packet, Seen};
 use crate::layer_zero::{self, Receipt};
+use crate::limiter::LookPermit;
 use crate::nodes::{Clients, Nodes};
 use crate::options::Options;
 use crate::question::{Question, may_be_late};
@@ -28,7 +30,31 @@ pub(crate) struct Asker<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) nodes: &'a Nodes,
     pub(crate) options: &'a Options,
+    /// When the look began.
     pub(crate) now: i64,
+    /// What time it is, for the circuit breakers.
+    pub(crate) clock: &'a dyn Fn() -> i64,
+    pub(crate) home: Home<'a>,
+}
+
+/// The place that a look takes in the queue of its chain, until it asks another chain: then it waits for that one, and
+/// the next look of the queue may begin.
+pub(crate) struct Home<'a> {
+    pub(crate) chain: &'a str,
+    pub(crate) permit: Mutex<Option<LookPermit>>,
+    /// Told when the place is free.
+    pub(crate) left: &'a Notify,
+}
+
+impl Home<'_> {
+    /// Whether the look is still in the queue of its chain, `chain` being the one that it is about to ask.
+    fn keeps(&self, chain: &str) -> bool {
+        let mut permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
+        if chain != self.chain && permit.take().is_some() {
+            self.left.notify_one();
+        }
+        permit.is_some()
+    }
 }
 
 /// The EVM's hash of a transaction that calls it. Only so that it is found by either: without it nothing is lost.
@@ -65,10 +91,24 @@ impl Asker<'_> {
         let (reference, clients) = reference.zip(self.nodes.of(self.registry, chain)).ok_or_else(|| {
             Unanswered::NoNode { chain: chain.to_owned(), service: "any kind, since the chain itself is not" }
         })?;
-        match self.registry[reference].kind {
-            ChainKind::Cosmos => self.cosmos_source(reference, &clients, hash).await,
-            ChainKind::Evm => self.evm_source(reference, &clients, hash).await,
-        }
+        self.within_limits(chain, async {
+            match self.registry[reference].kind {
+                ChainKind::Cosmos => self.cosmos_source(reference, &clients, hash).await,
+                ChainKind::Evm => self.evm_source(reference, &clients, hash).await,
+            }
+        })
+        .await
+    }
+
+    /// Asks as one of the questions that the chain is asked at once.
+    async fn within_limits<T>(
+        &self,
+        chain: &str,
+        ask: impl Future<Output = Result<T, Unanswered>>,
+    ) -> Result<T, Unanswered> {
+        let limiter = self.nodes.limiter(chain);
+        let _waiting = if self.home.keeps(chain) { None } else { Some(limiter.wait()?) };
+        limiter.call(self.clock, ask).await
     }
 
     async fn cosmos_source(
@@ -86,7 +126,8 @@ impl Asker<'_> {
             }
             (None, Some(evm)) => {
                 // It may be the EVM's hash of it.
-                let Some(hash) = evm.cosmos_hash(hash).await? else { return Ok(Outcome::Unseen) };
+                let known = evm.cosmos_hash(hash).await.map_err(Unanswered::Partly)?;
+                let Some(hash) = known else { return Ok(Outcome::Unseen) };
                 (search.tx(hash).await?, Some(hex::encode_upper(hash)))
             }
             (found, None) => (found, None),
@@ -140,6 +181,13 @@ impl Asker<'_> {
 
     /// What nodes say to a question about a hop.
     pub(crate) async fn ask(&self, hop: &Hop, question: Question) -> Result<Vec<Observation>, Unanswered> {
+        match question.chain(hop) {
+            Some(chain) => self.within_limits(chain, self.put(hop, question)).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn put(&self, hop: &Hop, question: Question) -> Result<Vec<Observation>, Unanswered> {
         match (hop, question) {
             (Hop::Ibc(hop), Question::Received) => self.received(hop).await,
             (Hop::Ibc(hop), Question::Written) => self.written(hop).await,

@@ -1,5 +1,7 @@
 //! What can go wrong in a tracker, apart from nodes that do not answer.
 
+use crate::unseen::Limit;
+
 /// The tracker cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -14,9 +16,33 @@ pub enum Error {
         /// The table.
         table: &'static str,
     },
+    /// The database was written by a newer version.
+    #[error(
+        "the tracker's database has format {found}, and this version reads formats up to {known}; use the version that \
+         wrote it, or another directory"
+    )]
+    Format {
+        /// What it has.
+        found: u64,
+        /// What this version writes.
+        known: u64,
+    },
     /// An answer cannot be written as JSON.
     #[error("an answer cannot be written: {0}")]
     Json(#[from] serde_json::Error),
+}
+
+impl Error {
+    /// Whether the disk has no room for more.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Store(store::Error::NoSpace { .. }))
+    }
+
+    /// Whether it is about one row only, so that the others can be worked on.
+    pub(crate) fn is_of_one_row(&self) -> bool {
+        use store::Error::{Corrupt, Damaged};
+        matches!(self, Self::Store(Corrupt { .. } | Damaged { .. }) | Self::Damaged { .. } | Self::Json(_))
+    }
 }
 
 /// A text that is no transaction hash.
@@ -41,6 +67,9 @@ pub enum Refused {
     /// The hash is none.
     #[error(transparent)]
     BadHash(#[from] BadHash),
+    /// Too many are registered that no node has seen.
+    #[error("too many transactions are registered that no node of their chain has seen: {0}")]
+    TooMany(Limit),
     /// It could not be stored.
     #[error(transparent)]
     Failed(#[from] Error),

@@ -2,7 +2,7 @@
 //!
 //! A transaction is registered with [`Tracker::track`] and then looked at whenever it is due ([`Tracker::poll_due`],
 //! [`Tracker::run`]); [`Tracker::status`] gives the answer of `GET /v2/tx/status`, made ready at the last look. Only what
-//! was never registered has no answer. From the moment of its registration a transaction has the state
+//! was never registered, or is deleted ([`Options::retention`], [`Options::unseen_kept`]), has no answer. From the moment of its registration a transaction has the state
 //! `STATE_SUBMITTED`, since both real clients fail on anything else; if no node has seen it within the grace time
 //! ([`Options::submitted_grace`]) it becomes `STATE_ABANDONED`.
 //!
@@ -20,7 +20,11 @@
 //! | `ask`, `search`, `nodes` | what is asked of nodes, and what their answers say |
 //! | `start`, `event`, `layer_zero` | what transactions say |
 //! | `release` | which tokens are where |
-//! | `look`, `tracker`, `tables` | one look; all looks; what is on disk |
+//! | `look` | one look |
+//! | [`queue`], `poll` | what is due, by chain; all looks, and deleting what is over |
+//! | `limiter`, `breaker` | how much a chain is asked at once; when it is not asked |
+//! | `unseen` | how many hashes that no node has seen are registered |
+//! | `tracker`, `tables`, `migrate` | registering and storing; what is on disk; databases of the first format |
 //!
 //! # When a transfer is in error
 //!
@@ -30,14 +34,19 @@
 //! proved to the sending chain; nobody may ever do that, so it may end as `STATE_ABANDONED`.
 
 mod ask;
+mod breaker;
 mod error;
 mod event;
 pub mod hop;
 mod layer_zero;
+mod limiter;
 mod look;
+mod migrate;
 mod nodes;
 pub mod options;
+mod poll;
 pub mod question;
+pub mod queue;
 pub mod record;
 mod release;
 mod search;
@@ -47,8 +56,11 @@ pub mod status;
 mod tables;
 mod tracker;
 pub mod transfer;
+mod unseen;
 
 pub use error::{BadHash, Error, Refused, StatusError};
 pub use options::Options;
+pub use poll::Polled;
 pub use start::starts;
-pub use tracker::{Polled, Tracked, Tracker};
+pub use tracker::{Tracked, Tracker};
+pub use unseen::Limit;

@@ -1,7 +1,7 @@
 //! The clients of the chains in the registry, made when they are first needed and again when their addresses change.
 //!
 //! Must hold: the number of clients is that of the chains asked; an address that is none is told to the log once and
-//! left out.
+//! left out; the limits of a chain outlive a change of its addresses.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use node::{Comet, Evm, Limits, Rest, SetupError, Url};
 use registry::{Endpoints, Registry};
+
+use crate::limiter::Limiter;
 
 /// The clients of one chain.
 #[derive(Default)]
@@ -21,11 +23,13 @@ pub(crate) struct Clients {
 /// The clients of all chains that were asked so far.
 pub(crate) struct Nodes {
     limits: Limits,
+    concurrency: usize,
+    limiters: Mutex<HashMap<String, Arc<Limiter>>>,
     known: Mutex<HashMap<String, (Endpoints, Arc<Clients>)>>,
 }
 
 impl Nodes {
-    pub(crate) fn new(timeout: Duration) -> Self {
+    pub(crate) fn new(timeout: Duration, concurrency: usize) -> Self {
         const MIB: usize = 1 << 20;
         // A page of transactions with all their events is a few MiB; a whole block of them is not asked for.
         let limits = Limits {
@@ -36,7 +40,18 @@ impl Nodes {
             in_flight: 32,
             bytes_in_flight: 64 * MIB,
         };
-        Self { limits, known: Mutex::default() }
+        Self { limits, concurrency, limiters: Mutex::default(), known: Mutex::default() }
+    }
+
+    /// The limits of a chain.
+    pub(crate) fn limiter(&self, chain: &str) -> Arc<Limiter> {
+        let mut limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(limiter) = limiters.get(chain) {
+            return Arc::clone(limiter);
+        }
+        let limiter = Arc::new(Limiter::new(chain, self.concurrency));
+        limiters.insert(chain.to_owned(), Arc::clone(&limiter));
+        limiter
     }
 
     /// The clients of a chain; none for a chain that the registry does not have.

@@ -16,14 +16,22 @@ pub struct Options {
     pub claim_margin: Duration,
     /// How long a transfer that was given up is still looked at, every [`Options::background_every`].
     pub background: Duration,
+    /// The same for a transaction that no node has seen; then it is deleted.
+    pub unseen_kept: Duration,
     /// How often that is.
     pub background_every: Duration,
-    /// While nodes do not answer, nothing is given up before this.
+    /// While nodes do not answer, nothing is given up before this, and what no node has seen is deleted after it.
     pub silence: Duration,
+    /// How long a transfer is kept after its last change, once nothing is left to learn of it.
+    pub retention: Duration,
+    /// Transactions that no node has seen: how many of them one client may have registered ...
+    pub unseen_per_client: usize,
+    /// ... and how many all clients together on one chain. A full chain deletes what was given up first.
+    pub unseen_per_chain: usize,
     /// The receiving chain has to be so far past a packet's timeout before the packet counts as lost: a search may lag
     /// behind the chain.
     pub expiry_margin: Duration,
-    /// Transfers that are looked at together.
+    /// Questions to one chain that are asked at once.
     pub concurrency: usize,
     /// The longest that a node may take for one question.
     pub question_timeout: Duration,
@@ -31,6 +39,8 @@ pub struct Options {
     pub plan: Vec<(Duration, Duration)>,
     /// Blocks of an EVM chain that are looked through in one question.
     pub log_range: u64,
+    /// Bytes of the file system that are left free: below it nothing is registered or looked at.
+    pub reserve_bytes: u64,
 }
 
 impl Options {
@@ -41,6 +51,16 @@ impl Options {
     pub fn pace(&self, quiet: Duration) -> Duration {
         let step = self.plan.iter().rev().find(|(after, _)| *after <= quiet);
         step.map_or(Duration::from_secs(1), |(_, every)| *every).max(Duration::from_millis(1))
+    }
+
+    /// The same for a transaction that was registered so long ago and that no node has seen: half of that time again, so
+    /// that a made-up hash costs a bounded number of questions. The last look is when the grace time is over.
+    pub fn unseen_pace(&self, quiet: Duration) -> Duration {
+        const SHORTEST: Duration = Duration::from_secs(1);
+        const LONGEST: Duration = Duration::from_mins(1);
+        let wait = (quiet / 2).clamp(SHORTEST, LONGEST);
+        let left = self.submitted_grace.saturating_sub(quiet);
+        if left.is_zero() { wait } else { wait.min(left) }
     }
 }
 
@@ -54,7 +74,12 @@ impl Default for Options {
             claim_margin: Duration::from_hours(7 * 24),
             background: Duration::from_hours(24),
             background_every: Duration::from_mins(10),
+            unseen_kept: Duration::from_hours(1),
             silence: Duration::from_hours(24),
+            retention: Duration::from_hours(30 * 24),
+            // A wallet has a few; a web site that is not named as a proxy may have those of many users.
+            unseen_per_client: 100,
+            unseen_per_chain: 10_000,
             expiry_margin: seconds(30),
             concurrency: 32,
             question_timeout: seconds(5),
@@ -66,6 +91,7 @@ impl Default for Options {
                 (seconds(7200), seconds(600)),
             ],
             log_range: 2_000,
+            reserve_bytes: 512 << 20,
         }
     }
 }
@@ -80,6 +106,8 @@ mod tests {
         let pace = |quiet| options.pace(Duration::from_secs(quiet)).as_secs();
         let paces = [0, 9, 10, 59, 60, 599, 600, 7_199, 7_200, u64::MAX].map(pace);
         assert_eq!(paces, [1, 1, 3, 3, 10, 10, 60, 60, 600, 600]);
+        let all = |quiet| options.unseen_pace(Duration::from_secs(quiet)).as_secs();
+        assert_eq!([0, 2, 10, 60, 120, 270, 299, 300, 9_999].map(all), [1, 1, 5, 30, 60, 30, 1, 60, 60]);
         let none = Options { plan: Vec::new(), ..Options::default() };
         assert_eq!(none.pace(Duration::ZERO), Duration::from_secs(1));
     }

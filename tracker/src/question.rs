@@ -27,6 +27,19 @@ pub enum Question {
     Delivered,
 }
 
+impl Question {
+    /// The chain that answers it; none if the registry did not know it when the hop was found.
+    pub(crate) fn chain(self, hop: &Hop) -> Option<&str> {
+        match (hop, self) {
+            (Hop::Ibc(hop), Self::Received | Self::Written) => hop.packet.to.as_deref(),
+            (Hop::Ibc(hop), _) => Some(&hop.packet.id.chain),
+            (Hop::Deposit(hop), _) => hop.to.as_deref(),
+            (Hop::Withdrawal(hop), _) => hop.to.as_ref().map(|(l1, _)| l1.as_str()),
+            (Hop::LayerZero(hop), _) => hop.to.as_deref(),
+        }
+    }
+}
+
 /// The questions that are open at `now`, in nanoseconds since 1970, in the order of life.
 pub fn questions(hop: &Hop, now: i64) -> Vec<Question> {
     if is_settled(hop) {

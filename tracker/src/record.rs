@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hop::{Hop, Seen};
 use crate::options::Options;
+use crate::queue::{Class, Place};
 use crate::transfer::{State, Transfer};
 
 /// A registered transaction.
@@ -27,6 +28,9 @@ pub struct Record {
     pub generation: u64,
     /// When it is looked at next; none if it no longer is.
     pub due: Option<u64>,
+    /// Who registered it, for as long as no node has seen it; see `unseen`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<u64>,
     /// What became of the transaction itself.
     pub source: Source,
     /// What it began.
@@ -69,6 +73,7 @@ impl Record {
             since: now,
             generation: 0,
             due: Some(moment(now)),
+            client: None,
             source: Source::Unseen { abandoned: None },
             transfers: Vec::new(),
         }
@@ -101,11 +106,14 @@ impl Record {
         let source = match &mut self.source {
             Source::Unseen { abandoned } => {
                 let quiet = since(self.since, now);
-                let patience = if answered { options.submitted_grace } else { options.silence };
-                if abandoned.is_none() && quiet >= patience {
+                if answered && abandoned.is_none() && quiet >= options.submitted_grace {
                     *abandoned = Some(quiet.as_secs());
                 }
-                next(*abandoned, quiet, options)
+                match *abandoned {
+                    _ if !answered && quiet >= options.silence => None,
+                    None => Some(options.unseen_pace(quiet)),
+                    Some(_) => next(*abandoned, quiet, options.unseen_kept, options),
+                }
             }
             Source::Unsure | Source::Executed { is_final: false, .. } => {
                 Some(options.pace(since(self.since, now)))
@@ -115,6 +123,35 @@ impl Record {
         let transfers = self.transfers.iter_mut().map(|transfer| look(transfer, now, answered, options));
         let soonest = transfers.flatten().chain(source).min();
         self.due = soonest.map(|wait| moment(now).saturating_add(nanos(wait).max(1)));
+        if !self.is_unseen() {
+            self.client = None;
+        }
+    }
+
+    /// Where it stands in the queue of its chain.
+    pub fn place(&self) -> Place {
+        let class = match (&self.source, self.due) {
+            (_, None) => {
+                let changed = self.transfers.iter().map(|transfer| transfer.changed).max();
+                return Place { class: Class::Ended, at: moment(self.since.max(changed.unwrap_or(0))) };
+            }
+            (Source::Unseen { abandoned: Some(_) }, _) => Class::Abandoned,
+            // Whatever was looked at is due later than that.
+            (Source::Unseen { .. }, Some(due)) if due <= moment(self.since) => Class::New,
+            (Source::Unseen { .. }, _) => Class::Unseen,
+            _ => Class::Followed,
+        };
+        Place { class, at: self.due.unwrap_or(0) }
+    }
+
+    /// Whether no node has it.
+    pub fn is_unseen(&self) -> bool {
+        matches!(self.source, Source::Unseen { .. })
+    }
+
+    /// Whether no node had it for so long that it is deleted.
+    pub fn is_expired(&self) -> bool {
+        self.is_unseen() && self.due.is_none()
     }
 }
 
@@ -142,13 +179,18 @@ fn look(transfer: &mut Transfer, now: i64, answered: bool, options: &Options) ->
     if transfer.abandoned.is_none() && quiet >= patience {
         transfer.abandoned = Some(quiet.as_secs());
     }
-    let wait = next(transfer.abandoned, quiet, options)?;
+    let wait = next(transfer.abandoned, quiet, options.background, options)?;
     Some(transfer.hops.iter().filter_map(|hop| claimable_in(hop, now)).fold(wait, Duration::min))
 }
 
-fn next(abandoned: Option<u64>, quiet: Duration, options: &Options) -> Option<Duration> {
+fn next(
+    abandoned: Option<u64>,
+    quiet: Duration,
+    background: Duration,
+    options: &Options,
+) -> Option<Duration> {
     let Some(after) = abandoned else { return Some(options.pace(quiet)) };
-    let is_watched = quiet.saturating_sub(Duration::from_secs(after)) < options.background;
+    let is_watched = quiet.saturating_sub(Duration::from_secs(after)) < background;
     is_watched.then_some(options.background_every)
 }
 

@@ -16,6 +16,15 @@ pub(crate) enum Unanswered {
     /// Nodes were asked.
     #[error(transparent)]
     Node(#[from] node::Error),
+    /// None of the chain's nodes answers, so it was not asked.
+    #[error("chain {chain} was not asked, since none of its nodes answered the last requests")]
+    Silent { chain: String },
+    /// Too many transfers wait for it.
+    #[error("chain {chain} was not asked, since too many questions wait for its nodes")]
+    Busy { chain: String },
+    /// One service of the chain answered, and another one that is needed as well did not.
+    #[error(transparent)]
+    Partly(node::Error),
     /// There is none to ask.
     #[error("chain {chain} has no address of {service} in the registry; add one to its endpoints")]
     NoNode { chain: String, service: &'static str },

@@ -14,6 +14,9 @@ pub(crate) type TxKey = (Text, Hash);
 /// When, chain and hash.
 pub(crate) type DueKey = (u64, Text, Hash);
 
+/// Chain, class, when, and hash.
+pub(crate) type QueueKey = (Text, u8, u64, Hash);
+
 /// Registered transactions with all that is known of them.
 ///
 /// | chain (text) | hash (32) | → JSON
@@ -38,7 +41,7 @@ impl Table for Answers {
     type Value = Vec<u8>;
 }
 
-/// When which transaction is looked at next.
+/// When which transaction was looked at next in databases of format 1; empty since.
 ///
 /// | nanoseconds since 1970 (8, BE) | chain (text) | hash (32) | → nothing
 #[derive(Debug)]
@@ -62,8 +65,33 @@ impl Table for Others {
     type Value = Vec<u8>;
 }
 
+/// When which transaction of a chain is looked at next, or when it ended; see [`crate::queue::Class`].
+///
+/// | chain (text) | class (1) | nanoseconds since 1970 (8, BE) | hash (32) | → nothing
+#[derive(Debug)]
+pub(crate) struct Queue;
+
+impl Table for Queue {
+    const SPEC: &'static TableSpec = &TableSpec { name: "track_queue", tag: 0x14, access: Access::Scan };
+    type Key = QueueKey;
+    type Value = ();
+}
+
+/// The format of the database.
+///
+/// | → number (varint)
+#[derive(Debug)]
+pub(crate) struct Format;
+
+impl Table for Format {
+    const SPEC: &'static TableSpec = &TableSpec { name: "track_format", tag: 0x15, access: Access::Point };
+    type Key = ();
+    type Value = u64;
+}
+
 /// All of them.
-pub(crate) const TABLES: &[&TableSpec] = &[Records::SPEC, Answers::SPEC, Due::SPEC, Others::SPEC];
+pub(crate) const TABLES: &[&TableSpec] =
+    &[Records::SPEC, Answers::SPEC, Due::SPEC, Others::SPEC, Queue::SPEC, Format::SPEC];
 
 impl Value for Record {
     fn encode(&self, out: &mut Vec<u8>) {

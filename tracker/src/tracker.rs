@@ -1,41 +1,46 @@
-//! The tracker: registers transactions, answers from its own database, and looks at what is due.
+//! The tracker: registers transactions, answers from its own database, and keeps what looks bring.
 //!
 //! Must hold: one commit per look brings record, answer and index together, so that a process that is killed at any
 //! moment goes on where it was; after a loss of power at most what was learnt or registered since the last round of
 //! looks is gone; an answer is one point read; nothing per transaction is kept in memory.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chain::hash::Hash;
 use chain::{Timestamp, Vm};
-use futures_util::{StreamExt as _, stream};
 use registry::{ChainKind, Registry};
-use store::key::{All, Text};
-use store::{Counts, Durability, Order, RocksOptions, RocksStore, Store as _, Txn, table};
+use store::key::Text;
+use store::{Counts, Durability, Order, RocksOptions, RocksStore, Store, Txn, table};
 use tokio::sync::{Notify, watch};
 
 use crate::ask::Asker;
 use crate::error::{BadHash, Error, Refused, StatusError};
 use crate::look::look;
+use crate::migrate::migrate;
 use crate::nodes::Nodes;
 use crate::options::Options;
-use crate::record::{Record, moment};
+use crate::queue::{Class, Place, Queues};
+use crate::record::Record;
 use crate::status;
-use crate::tables::{Answers, Due, DueKey, Others, Records, TABLES, TxKey};
+use crate::tables::{Answers, Others, Queue, Records, TABLES, TxKey};
+use crate::unseen::{ClientId, Limit, Unseen};
 
 /// Follows registered transactions. Share it in an `Arc`.
 pub struct Tracker {
-    store: RocksStore,
-    registry: watch::Receiver<Arc<Registry>>,
-    options: Options,
-    nodes: Nodes,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) registry: watch::Receiver<Arc<Registry>>,
+    pub(crate) options: Options,
+    pub(crate) nodes: Nodes,
+    pub(crate) queues: Queues,
+    unseen: Unseen,
     /// Held from reading a record to writing it, never while anyone is asked.
     writing: Mutex<()>,
-    /// Only one look at everything at a time.
-    polling: tokio::sync::Mutex<()>,
-    registered: Notify,
+    /// Only one looks at what is due at a time.
+    pub(crate) polling: tokio::sync::Mutex<()>,
+    /// Told when there may be something to look at.
+    pub(crate) wake: Notify,
 }
 
 /// The answer to a registration.
@@ -47,19 +52,6 @@ pub struct Tracked {
     pub explorer_link: String,
 }
 
-/// What looking at everything that was due came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Polled {
-    /// Transactions that were looked at.
-    pub polled: usize,
-    /// Those whose answer is another one now.
-    pub changed: usize,
-    /// When the next one is due.
-    pub next_due: Option<Timestamp>,
-}
-
-/// Rows of the index of due looks that are read at once.
-const CHUNK: usize = 256;
 const MIB: usize = 1 << 20;
 
 impl Tracker {
@@ -77,26 +69,78 @@ impl Tracker {
             cache_bytes: 32 * MIB,
             write_buffer_bytes: 32 * MIB,
             open_files: 128,
-            ..RocksOptions::default()
+            reserve_bytes: options.reserve_bytes,
         };
-        Ok(Self {
-            store: RocksStore::open(dir, TABLES, rocks)?,
+        Self::over(Arc::new(RocksStore::open(dir, TABLES, rocks)?), registry, options)
+    }
+
+    /// The same over a store that has the tracker's tables.
+    pub fn over(
+        store: Arc<dyn Store>,
+        registry: watch::Receiver<Arc<Registry>>,
+        options: Options,
+    ) -> Result<Self, Error> {
+        migrate(&*store)?;
+        let tracker = Self {
+            queues: Queues::open(&*store)?,
+            store,
             registry,
-            nodes: Nodes::new(options.question_timeout),
+            nodes: Nodes::new(options.question_timeout, options.concurrency),
             options,
+            unseen: Unseen::default(),
             writing: Mutex::default(),
             polling: tokio::sync::Mutex::default(),
-            registered: Notify::new(),
-        })
+            wake: Notify::new(),
+        };
+        tracker.count_unseen()?;
+        Ok(tracker)
+    }
+
+    fn count_unseen(&self) -> Result<(), Error> {
+        const CHUNK: usize = 4_096;
+        let snapshot = self.store.snapshot()?;
+        for (chain, _) in self.queues.chains() {
+            for class in Class::UNSEEN {
+                let prefix = (Text::from(chain.as_str()), class.key());
+                let mut rows = table::rows::<Queue>(&*snapshot, &prefix, Order::Asc, CHUNK)?;
+                while let Some((last, ())) = rows.last() {
+                    self.unseen.found(&chain, rows.len());
+                    rows = table::rows_after::<Queue>(&*snapshot, &prefix, last, Order::Asc, CHUNK)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Registers a transaction, whether or not any node has it yet. Again and again it gives the same answer and loses
-    /// nothing; one that was given up is taken up again.
+    /// nothing; one that was given up is taken up again. For callers that are trusted: no limit applies.
     pub fn track(&self, chain_id: &str, tx_hash: &str, now: Timestamp) -> Result<Tracked, Refused> {
+        self.track_any(chain_id, tx_hash, now, None)
+    }
+
+    /// The same within the limits on what no node has seen ([`Options::unseen_per_client`],
+    /// [`Options::unseen_per_chain`]). `client` is who asks, if that is known.
+    pub fn track_for(
+        &self,
+        client: Option<IpAddr>,
+        chain_id: &str,
+        tx_hash: &str,
+        now: Timestamp,
+    ) -> Result<Tracked, Refused> {
+        self.track_any(chain_id, tx_hash, now, Some(Caller(client.map(|client| self.unseen.id(client)))))
+    }
+
+    fn track_any(
+        &self,
+        chain_id: &str,
+        tx_hash: &str,
+        now: Timestamp,
+        caller: Option<Caller>,
+    ) -> Result<Tracked, Refused> {
         let registry = Arc::clone(&self.registry.borrow());
         let chain = &registry[registry.chain(chain_id).ok_or(Refused::UnknownChain)?];
         let (hash, shown) = spelled(tx_hash, chain.kind, chain.vm)?;
-        let record = self.register(&registry, (chain_id.into(), hash), &shown, now)?;
+        let record = self.register(&registry, (chain_id.into(), hash), &shown, now, caller)?;
         let explorer_link = status::explorer_link(&registry, chain_id, &record.hash);
         Ok(Tracked { tx_hash: record.hash, explorer_link })
     }
@@ -108,132 +152,162 @@ impl Tracker {
         Ok(table::read::<Answers>(&*snapshot, &(chain_id.into(), hash)).map_err(Error::from)?)
     }
 
-    /// Looks once at every transaction that is due at `now`, a bounded number at a time, and stores what is new. Nodes
-    /// that do not answer are no error: what depends on them stays as it is and is looked at again.
-    pub async fn poll_due(&self, now: Timestamp) -> Result<Polled, Error> {
-        let _alone = self.polling.lock().await;
-        let registry = Arc::clone(&self.registry.borrow());
-        let (mut polled, mut changed, mut last) = (0, 0, None);
-        loop {
-            // Whatever was looked at is due later than now, so one walk through the index meets everything once.
-            let due = self.due(now, last.as_ref())?;
-            let Some(end) = due.last() else { break };
-            last = Some(end.clone());
-            let looks = due.iter().map(|(_, chain, hash)| {
-                let key = (chain.clone(), *hash);
-                let registry = &registry;
-                async move { self.look(registry, &key, now).await }
-            });
-            let mut looks = stream::iter(looks).buffer_unordered(self.options.concurrency.max(1));
-            while let Some(is_changed) = looks.next().await {
-                changed += usize::from(is_changed?);
-            }
-            polled += due.len();
-        }
-        if polled > 0 {
-            self.store.sync()?;
-        }
-        Ok(Polled { polled, changed, next_due: self.next_due()? })
-    }
-
-    /// Looks at what is due, as it becomes due, until `stop` resolves. Ends early only if the database fails.
-    pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<(), Error> {
-        tokio::pin!(stop);
-        loop {
-            let polled = tokio::select! {
-                polled = self.poll_due(clock()) => polled?,
-                () = &mut stop => return Ok(()),
-            };
-            let wait = polled.next_due.map(|due| {
-                let nanos = i128::from(due.unix_nanos()) - i128::from(clock().unix_nanos());
-                Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
-            });
-            tokio::select! {
-                () = tokio::time::sleep(wait.unwrap_or(IDLE).min(IDLE)) => {}
-                () = self.registered.notified() => {}
-                () = &mut stop => return Ok(()),
-            }
-        }
-    }
-
     fn register(
         &self,
         registry: &Registry,
         key: TxKey,
         shown: &str,
         now: Timestamp,
-    ) -> Result<Record, Error> {
+        caller: Option<Caller>,
+    ) -> Result<Record, Refused> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = self.store.snapshot()?;
-        let key = match table::read::<Others>(&*snapshot, &key)? {
+        let key = match self.read::<Others>(&key)? {
             Some(other) => (key.0, other.try_into().map_err(|_| Error::Damaged { table: "track_other" })?),
             None => key,
         };
         let time = now.unix_nanos();
-        let (mut record, before) = match table::read::<Records>(&*snapshot, &key)? {
+        let (mut record, before) = match self.read::<Records>(&key)? {
             Some(record) => (record.clone(), Some(record)),
             None => (Record::new(&key.0.0, shown, time), None),
         };
+        if let (None, Some(Caller(client))) = (&before, caller) {
+            self.check_limits(&key.0.0, client)?;
+            record.client = client;
+        }
         let is_revived = before.is_some() && record.revive(time);
         if before.is_none() || is_revived {
-            let json = status::json(&record, registry, time)?;
-            self.write(&key, before.as_ref(), &record, Some(&json))?;
-            self.registered.notify_one();
+            let json = status::json(&record, registry, time).map_err(Error::from)?;
+            let place = before.as_ref().map(Record::place);
+            self.write(&key, place, before.as_ref(), &record, Some(&json))?;
+            self.wake.notify_one();
         }
         Ok(record)
     }
 
-    /// Looks at one transaction; says whether its answer is another one now.
-    async fn look(&self, registry: &Registry, key: &TxKey, now: Timestamp) -> Result<bool, Error> {
-        let Some(before) = self.read::<Records>(key)? else { return Ok(false) };
-        let now = now.unix_nanos();
-        let asker = Asker { registry, nodes: &self.nodes, options: &self.options, now };
-        let looked = look(&asker, before.clone(), key.1).await;
-        let mut record = looked.record;
+    /// Whether one more may be registered that no node has seen; makes room on a full chain if something was given up.
+    fn check_limits(&self, chain: &str, client: Option<ClientId>) -> Result<(), Refused> {
+        let Options { unseen_per_client, unseen_per_chain, .. } = self.options;
+        if client.is_some_and(|client| self.unseen.of_client(client) >= unseen_per_client) {
+            return Err(Refused::TooMany(Limit::Client(unseen_per_client)));
+        }
+        if self.unseen.of_chain(chain) >= unseen_per_chain {
+            let given_up =
+                self.queues.due(&*self.store, chain, Class::Abandoned, u64::MAX, 1).map_err(Error::from)?;
+            let Some((at, hash)) = given_up.first() else {
+                return Err(Refused::TooMany(Limit::Chain(unseen_per_chain)));
+            };
+            self.remove(&(chain.into(), *hash), Place { class: Class::Abandoned, at: *at })?;
+        }
+        Ok(())
+    }
+
+    /// Looks at one transaction, which stands at `place` in the queue; says whether its answer is another one now.
+    pub(crate) async fn look(&self, asker: &Asker<'_>, key: &TxKey, place: Place) -> Result<bool, Error> {
+        let Some(before) = self.read::<Records>(key)? else {
+            self.delete(key, place)?;
+            return Ok(false);
+        };
+        let looked = look(asker, before.clone(), key.1).await;
+        let (mut record, now) = (looked.record, (asker.clock)());
         record.schedule(now, looked.answered, &self.options);
-        let json = status::json(&record, registry, now)?;
+        let json = status::json(&record, asker.registry, now)?;
 
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        // Registered again meanwhile: then it is due again, and looked at anew.
+        // Registered again meanwhile: then it is due again, and looked at anew. Or deleted.
         if self.read::<Records>(key)?.is_none_or(|stored| stored.generation != before.generation) {
             return Ok(false);
         }
+        if record.is_expired() {
+            self.remove(key, place)?;
+            return Ok(true);
+        }
         let is_changed = self.read::<Answers>(key)?.is_none_or(|answer| answer != json);
         record.generation += 1;
-        self.write(key, Some(&before), &record, is_changed.then_some(&json))?;
+        self.write(key, Some(place), Some(&before), &record, is_changed.then_some(&json))?;
         Ok(is_changed)
     }
 
-    /// One commit: the record, its place in the index, its answer.
+    /// One commit: the record, its place in the queue instead of that where it was found, its answer.
     fn write(
         &self,
         key: &TxKey,
+        place: Option<Place>,
         before: Option<&Record>,
         record: &Record,
         answer: Option<&Vec<u8>>,
     ) -> Result<(), Error> {
+        let after = record.place();
+        self.commit(|txn| {
+            txn.put::<Records>(key, record);
+            for place in place.into_iter().chain(before.map(Record::place)) {
+                txn.delete::<Queue>(&queue_key(key, place));
+            }
+            txn.put::<Queue>(&queue_key(key, after), &());
+            if let Some(answer) = answer {
+                txn.put::<Answers>(key, answer);
+            }
+            if let Some(other) = other_key(key, record)
+                && txn.get::<Records>(&other)?.is_none()
+            {
+                txn.put::<Others>(&other, &key.1.to_vec());
+                if let Some(answer) = answer {
+                    txn.put::<Answers>(&other, answer);
+                }
+            }
+            Ok(())
+        })?;
+        self.queues.added(&key.0.0, after);
+        self.unseen.changed(before, Some(record));
+        Ok(())
+    }
+
+    /// Deletes a transaction that stands at `place` in the queue.
+    pub(crate) fn delete(&self, key: &TxKey, place: Place) -> Result<(), Error> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.remove(key, place)
+    }
+
+    fn remove(&self, key: &TxKey, place: Place) -> Result<(), Error> {
+        // One that cannot be read has nothing to say about its other hash.
+        let record =
+            self.read::<Records>(key).or_else(|e| if e.is_of_one_row() { Ok(None) } else { Err(e) })?;
+        self.commit(|txn| {
+            txn.delete::<Queue>(&queue_key(key, place));
+            if let Some(record) = &record {
+                txn.delete::<Queue>(&queue_key(key, record.place()));
+            }
+            txn.delete::<Records>(key);
+            txn.delete::<Answers>(key);
+            if let Some(other) = record.as_ref().and_then(|record| other_key(key, record))
+                && txn.get::<Others>(&other)?.is_some_and(|hash| hash == key.1)
+            {
+                txn.delete::<Others>(&other);
+                txn.delete::<Answers>(&other);
+            }
+            Ok(())
+        })?;
+        self.unseen.changed(record.as_ref(), None);
+        Ok(())
+    }
+
+    /// Moves a row of the queue, whatever its record is.
+    pub(crate) fn put_off(&self, key: &TxKey, place: Place, at: u64) -> Result<(), Error> {
+        let later = Place { at, ..place };
+        self.commit(|txn| {
+            txn.delete::<Queue>(&queue_key(key, place));
+            txn.put::<Queue>(&queue_key(key, later), &());
+            Ok(())
+        })?;
+        self.queues.added(&key.0.0, later);
+        Ok(())
+    }
+
+    /// There are no lists here, so nothing is pending.
+    fn commit(&self, write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>) -> Result<(), Error> {
         let snapshot = self.store.snapshot()?;
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
-        txn.put::<Records>(key, record);
-        if let Some(due) = before.and_then(|before| before.due) {
-            txn.delete::<Due>(&(due, key.0.clone(), key.1));
-        }
-        if let Some(due) = record.due {
-            txn.put::<Due>(&(due, key.0.clone(), key.1), &());
-        }
-        if let Some(answer) = answer {
-            txn.put::<Answers>(key, answer);
-        }
-        if let Some(other) = other_key(key, record)
-            && txn.get::<Records>(&other)?.is_none()
-        {
-            txn.put::<Others>(&other, &key.1.to_vec());
-            if let Some(answer) = answer {
-                txn.put::<Answers>(&other, answer);
-            }
-        }
-        // There are no lists here, so nothing is pending.
+        write(&mut txn)?;
         let (batch, _) = txn.finish();
         Ok(self.store.commit(batch, Durability::Buffered)?)
     }
@@ -241,31 +315,13 @@ impl Tracker {
     fn read<T: store::Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
         Ok(table::read::<T>(&*self.store.snapshot()?, key)?)
     }
-
-    /// The first rows of the index that are due, after this one.
-    fn due(&self, now: Timestamp, after: Option<&DueKey>) -> Result<Vec<DueKey>, Error> {
-        let now = moment(now.unix_nanos());
-        let snapshot = self.store.snapshot()?;
-        let rows = match after {
-            Some(after) => table::rows_after::<Due>(&*snapshot, &All, after, Order::Asc, CHUNK)?,
-            None => table::rows::<Due>(&*snapshot, &All, Order::Asc, CHUNK)?,
-        };
-        Ok(rows.into_iter().map(|(key, ())| key).take_while(|(at, ..)| *at <= now).collect())
-    }
-
-    fn next_due(&self) -> Result<Option<Timestamp>, Error> {
-        let rows = table::rows::<Due>(&*self.store.snapshot()?, &All, Order::Asc, 1)?;
-        let time = |at| Timestamp::from_unix_nanos(i64::try_from(at).unwrap_or(i64::MAX));
-        Ok(rows.first().map(|((at, ..), ())| time(*at)))
-    }
 }
 
-/// The longest sleep with nothing due.
-const IDLE: Duration = Duration::from_mins(1);
+/// Who registers something, and is not trusted.
+struct Caller(Option<ClientId>);
 
-fn clock() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_unix_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+fn queue_key(key: &TxKey, place: Place) -> crate::tables::QueueKey {
+    (key.0.clone(), place.class.key(), place.at, key.1)
 }
 
 fn other_key(key: &TxKey, record: &Record) -> Option<TxKey> {

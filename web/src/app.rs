@@ -2,6 +2,7 @@
 //!
 //! No socket is involved: what is true here is true on the wire. A panic in a handler is a 500.
 
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
@@ -15,6 +16,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::call::Call;
+use crate::clients::Client;
 use crate::compress::compress;
 use crate::cors::Cors;
 use crate::encoding::{Coding, choose};
@@ -237,7 +239,8 @@ fn call<'a, A>(
     let query =
         request.uri.query().map(|query| Query::parse(query, declared)).transpose()?.unwrap_or_default();
     let headers = &request.headers;
-    let mut call = Call { names: &route.names, values: Default::default(), query, headers, body };
+    let client = request.extensions.get::<Client>().map(|client| IpAddr::from(*client));
+    let mut call = Call { names: &route.names, values: Default::default(), query, headers, body, client };
     for ((value, raw), name) in call.values.iter_mut().zip(found.values.raw()).zip(&route.names) {
         *value = decode_segment(raw).map_err(|_| Refusal::not_percent_encoded(name, raw))?;
     }

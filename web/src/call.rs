@@ -3,6 +3,7 @@
 //! Everything here was decoded and checked for UTF-8 once, before the handler runs.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -17,6 +18,7 @@ pub struct Call<'a> {
     pub(crate) query: Query<'a>,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
+    pub(crate) client: Option<IpAddr>,
 }
 
 impl Call<'_> {
@@ -57,6 +59,12 @@ impl Call<'_> {
         Some(said.split(';').next().unwrap_or_default().trim()).filter(|said| !said.is_empty())
     }
 
+    /// Who sends a `POST`, as the limits count clients: an IPv4 address, or the first address of an IPv6 network of 64 bits.
+    /// `None` for other methods, and where there is no socket.
+    pub fn client(&self) -> Option<IpAddr> {
+        self.client
+    }
+
     /// The body of a `POST`, at most [`crate::limits::Limits::body`] bytes; empty otherwise.
     pub fn body(&self) -> &[u8] {
         self.body
@@ -79,6 +87,7 @@ mod tests {
             query: Query::parse(query, |_| true).unwrap(),
             headers: NO_HEADERS.get_or_init(HeaderMap::new),
             body: b"",
+            client: None,
         }
     }
 

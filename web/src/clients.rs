@@ -1,7 +1,8 @@
 //! Who a client is, and how often one may ask: a token bucket for each address.
 //!
 //! What must hold: a request is let in or refused by its head alone; the table of buckets has a bound; a client says
-//! nothing about itself that counts, unless a proxy that the operator named passes it on.
+//! nothing about itself that counts, unless a proxy that the operator named passes it on. Paths with a rate of their own
+//! have buckets of their own, so the number of tables is that of the settings.
 //!
 //! A bucket is one moment: when it will be full again (the generic cell rate algorithm, ITU-T I.371 annex A). A client
 //! that is not in the table has a full bucket. When the table is full, the client that has been silent for longest is
@@ -16,9 +17,10 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, StatusCode};
 use lru::LruCache;
+use serde_json::json;
 
 use crate::clock::Clock;
-use crate::limits::{Limits, Rate};
+use crate::limits::{Limits, PathRate, Rate};
 use crate::refusal::Refusal;
 
 /// Clients that are known at once: some 6 MB.
@@ -31,6 +33,7 @@ const FORWARDED: &str = "x-forwarded-for";
 pub(crate) struct Clients {
     proxies: Vec<IpAddr>,
     rate: Option<Rates>,
+    of_paths: Vec<(PathRate, Rates)>,
 }
 
 struct Rates {
@@ -49,6 +52,7 @@ impl Clients {
         Self {
             proxies: limits.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
             rate: limits.per_client.map(rates),
+            of_paths: limits.per_client_of_path.iter().map(|of| (*of, rates(of.rate))).collect(),
         }
     }
 
@@ -64,20 +68,48 @@ impl Clients {
 
     /// # Errors
     /// 429 with the time after which the next request is let in, if there is a rate and the client's bucket is empty.
-    pub(crate) fn admit(&self, client: Client) -> Result<(), Refusal> {
-        let Some(Rates { rate, clock, buckets }) = &self.rate else { return Ok(()) };
-        let now = clock.now();
-        let taken = buckets.lock().unwrap_or_else(PoisonError::into_inner).take(client, now);
-        taken.map_err(|wait| too_many(*rate, wait))
+    pub(crate) fn admit(&self, client: Client, path: &str) -> Result<(), Refusal> {
+        if let Some(rates) = &self.rate {
+            rates.take(client).map_err(|wait| too_many(rates.rate, wait, ""))?;
+        }
+        for (of, rates) in &self.of_paths {
+            if is_path(path, of.path) {
+                rates.take(client).map_err(|wait| {
+                    let entry = json!({
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "RATE_LIMIT",
+                        "domain": "cairn",
+                        "metadata": {
+                            "limit": format!("{}/s:{}", of.rate.per_second, of.rate.burst),
+                            "setting": of.setting,
+                        },
+                    });
+                    too_many(of.rate, wait, &format!(" to {}", of.path)).with_details(entry)
+                })?;
+            }
+        }
+        Ok(())
     }
 }
 
-fn too_many(rate: Rate, wait: Duration) -> Refusal {
+impl Rates {
+    fn take(&self, client: Client) -> Result<(), Duration> {
+        let now = self.clock.now();
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner).take(client, now)
+    }
+}
+
+/// Whether a router takes both for the same path.
+fn is_path(asked: &str, path: &str) -> bool {
+    asked.strip_suffix('/').unwrap_or(asked).eq_ignore_ascii_case(path)
+}
+
+fn too_many(rate: Rate, wait: Duration, to: &str) -> Refusal {
     // A whole second more than needed is better than one that is refused again.
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let Rate { per_second, burst } = rate;
     let message = format!(
-        "over {per_second} requests a second from your address, or {burst} at once; try again in {seconds} s"
+        "over {per_second} requests a second{to} from your address, or {burst} at once; try again in {seconds} s"
     );
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
 }
@@ -118,6 +150,15 @@ impl From<IpAddr> for Client {
         match address.to_canonical() {
             IpAddr::V4(address) => Self::V4(address),
             IpAddr::V6(address) => Self::V6(network(address)),
+        }
+    }
+}
+
+impl From<Client> for IpAddr {
+    fn from(client: Client) -> Self {
+        match client {
+            Client::V4(address) => address.into(),
+            Client::V6([a, b, c, d]) => Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into(),
         }
     }
 }

@@ -29,10 +29,12 @@ pub struct Limits {
     /// How often one client may ask, past which the answer is 429; None for as often as it likes. Not for `OPTIONS`,
     /// `/healthz` and `/readyz`, and not for [`crate::raw`].
     pub per_client: Option<Rate>,
+    /// The same for single paths, beside `per_client`: the tighter of both holds.
+    pub per_client_of_path: Vec<PathRate>,
     /// Proxies that ask for others: a request of theirs counts for the nearest address in `X-Forwarded-For` that is
     /// none of them. Of anybody else that header is not read. A proxy that is not among them is one client.
     pub trusted_proxies: Vec<IpAddr>,
-    /// What time it is for `per_client`.
+    /// What time it is for `per_client` and `per_client_of_path`.
     pub clock: Clock,
     /// Bytes of a request target, past which the answer is 414.
     pub target: usize,
@@ -71,6 +73,17 @@ pub struct Rate {
     pub burst: NonZeroU32,
 }
 
+/// How often one client may ask for one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathRate {
+    /// As in [`crate::endpoint::Endpoint::path`], without parameters.
+    pub path: &'static str,
+    /// How often.
+    pub rate: Rate,
+    /// The setting that the operator changes it by; a refusal names it.
+    pub setting: &'static str,
+}
+
 impl Default for Limits {
     fn default() -> Self {
         let (connections, requests) = (4096, 1024);
@@ -80,6 +93,7 @@ impl Default for Limits {
             requests,
             requests_per_client: share(requests),
             per_client: None,
+            per_client_of_path: Vec::new(),
             trusted_proxies: Vec::new(),
             clock: Clock::default(),
             target: 8 << 10,

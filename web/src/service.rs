@@ -46,11 +46,15 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.progress.begin();
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
         let progress = Arc::clone(&self.progress);
         let whole = |response: Response<Bytes>| response.map(|bytes| Answer::whole(bytes, progress));
         if let Some(response) = self.unadmitted(&head, &body) {
             return Either::Left(ready(Ok(whole(response))));
+        }
+        if head.method == Method::POST {
+            // What only reads is the same for every client.
+            head.extensions.insert(self.clients.asker(self.peer, &head.headers));
         }
         let waits = self.app.waits(&head);
         if !waits && (head.method != Method::POST || body.is_end_stream()) {
@@ -97,7 +101,7 @@ impl<A> AppService<A> {
         let client = self.clients.asker(self.peer, &head.headers);
         // A page may not read a refusal of its preflight.
         if head.method != Method::OPTIONS {
-            self.clients.admit(client)?;
+            self.clients.admit(client, head.uri.path())?;
         }
         admit(&self.progress, Some(client), &self.limits)
     }

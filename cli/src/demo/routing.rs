@@ -60,6 +60,7 @@ impl RouteDemo {
             listen,
             cors: Cors::any(),
             limits: web::limits::Limits { stop: Duration::from_secs(1), ..Default::default() },
+            tracker: tracker::Options::default(),
         };
         let known = route::load(&settings.registry)?.with_endpoints(|chain| {
             nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)

@@ -86,6 +86,10 @@ pub(crate) const KEYS: &[&Key] = &[
     &route::ROUTE_REGISTRY,
     &route::ROUTE_DATA,
     &route::ROUTE_LISTEN,
+    &route::ROUTE_RETENTION,
+    &route::ROUTE_TRACK_RATE,
+    &route::ROUTE_UNSEEN_PER_CLIENT,
+    &route::ROUTE_UNSEEN_PER_CHAIN,
 ];
 
 /// The setting of this name in a configuration file.

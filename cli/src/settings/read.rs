@@ -10,10 +10,10 @@ use std::time::Duration;
 use ingest::Verify;
 use tracing_subscriber::EnvFilter;
 use web::cors::Cors;
-use web::limits::{self, Limits};
+use web::limits::{self, Limits, PathRate};
 
 use super::keys::{self, Key};
-use super::units::{BadText, PerSecond, Span, choice};
+use super::units::{self, BadText, ByteSize, PerSecond, Span, choice};
 use super::value::Origin;
 use super::{Error, LogFormat, Value, Values};
 use crate::route::RouteSettings;
@@ -23,10 +23,12 @@ pub(super) const LOOK_AHEAD: RangeInclusive<usize> = 1..=1024;
 pub(super) const POLL_MS: RangeInclusive<u128> = 10..=60_000;
 const RECONCILE_S: RangeInclusive<u64> = 0..=86_400;
 /// Without any, a flush of what was committed may find no room.
-pub(super) const DISK_RESERVE: RangeInclusive<usize> = 0..=1 << 50;
+const DISK_RESERVE: RangeInclusive<usize> = 0..=1 << 50;
 pub(super) const CACHE: RangeInclusive<usize> = 8 << 20..=1 << 40;
 const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000;
 const REQUESTS: RangeInclusive<usize> = 1..=1_000_000;
+const UNSEEN: RangeInclusive<usize> = 1..=1_000_000;
+const RETENTION_HOURS: RangeInclusive<u64> = 1..=3_650 * 24;
 
 /// Requests in flight get this long when the process stops, so that all of it stops within 2 s.
 const STOP: Duration = Duration::from_secs(1);
@@ -107,15 +109,38 @@ impl Reader<'_> {
         })
     }
 
+    pub(super) fn disk_reserve(&self) -> Result<u64, Error> {
+        let shown = |bytes: &usize| units::bytes_text(u64::try_from(*bytes).unwrap_or(u64::MAX));
+        let ByteSize(bytes) = self.bounded("disk_reserve", DISK_RESERVE, |ByteSize(b)| *b, shown)?;
+        Ok(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
     pub(super) fn route(&self, cors: &Cors, limits: &Limits) -> Result<Option<RouteSettings>, Error> {
         let Some(Text(registry)) = self.optional("route.registry")? else { return Ok(None) };
         let Text(data) = self.one("route.data")?;
+        let track_rate = self.value("route.track_rate").filter(|(_, value)| value.texts != ["off"]);
+        let track_rate = track_rate.map(|(key, value)| value.parse(key)).transpose()?;
+        let of_track = |PerSecond(rate)| PathRate { path: "/v2/tx/track", rate, setting: "route.track_rate" };
+        let days =
+            |hours: &u64| if hours % 24 == 0 { format!("{}d", hours / 24) } else { format!("{hours}h") };
+        let hours = |Span(time): &Span| time.as_secs() / 3_600;
+        let unseen = |name| self.bounded(name, UNSEEN, |n| *n, usize::to_string);
         Ok(Some(RouteSettings {
             registry: PathBuf::from(registry),
             data: PathBuf::from(data),
             listen: self.one::<Address>("route.listen")?.0,
             cors: cors.clone(),
-            limits: limits.clone(),
+            limits: Limits {
+                per_client_of_path: track_rate.map(of_track).into_iter().collect(),
+                ..limits.clone()
+            },
+            tracker: tracker::Options {
+                retention: self.bounded("route.retention", RETENTION_HOURS, hours, days)?.0,
+                unseen_per_client: unseen("route.unseen_per_client")?,
+                unseen_per_chain: unseen("route.unseen_per_chain")?,
+                reserve_bytes: self.disk_reserve()?,
+                ..tracker::Options::default()
+            },
         }))
     }
 

@@ -20,7 +20,7 @@ impl BadText {
     }
 }
 
-/// A length of time such as `250ms`, `2s` or `1m`.
+/// A length of time such as `250ms`, `2s`, `1m`, `6h` or `30d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Duration);
 
@@ -34,11 +34,14 @@ impl FromStr for Span {
             "ms" => Some(1),
             "s" => Some(1_000),
             "m" => Some(60_000),
+            "h" => Some(3_600_000),
+            "d" => Some(86_400_000),
             _ => None,
         };
         let parse = |per_unit| digits.parse::<u64>().ok()?.checked_mul(per_unit);
-        let millis =
-            millis.and_then(parse).ok_or_else(|| BadText::new(text, "a time such as 250ms, 2s or 1m"))?;
+        let millis = millis
+            .and_then(parse)
+            .ok_or_else(|| BadText::new(text, "a time such as 250ms, 2s, 1m, 6h or 30d"))?;
         Ok(Self(Duration::from_millis(millis)))
     }
 }
@@ -120,13 +123,15 @@ mod tests {
     fn times_and_bytes_are_read_with_their_units() {
         assert_eq!("250ms".parse(), Ok(Span(Duration::from_millis(250))));
         assert_eq!("2m".parse(), Ok(Span(Duration::from_mins(2))));
+        assert_eq!("6h".parse(), Ok(Span(Duration::from_hours(6))));
+        assert_eq!("30d".parse(), Ok(Span(Duration::from_hours(720))));
         assert_eq!("64KiB".parse(), Ok(ByteSize(65_536)));
         assert_eq!("12".parse(), Ok(ByteSize(12)));
     }
 
     #[test]
     fn texts_without_unit_or_number_are_refused() {
-        for text in ["", "5", "ms", "-1s", "1h", "1.5s", "99999999999999999999s", "18446744073709551615m"] {
+        for text in ["", "5", "ms", "-1s", "1w", "1.5s", "99999999999999999999s", "18446744073709551615m"] {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }
         for text in ["", "MiB", "1MB", "-1", "99999999999GiB"] {

@@ -20,7 +20,8 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
         method: Method::Post,
         path: "/v2/tx/track",
         tag: "Tx",
-        summary: "Registers a transaction that was broadcast, once; again is no mistake.",
+        summary: "Registers a transaction that was broadcast, once; again is no mistake. 429 with Retry-After where too many \
+                  are registered that no node has seen, or too many requests come from one address.",
         params: &[Param::Body(&REQUEST)],
         response: &TRACKED,
         handler: Handler::Now(track),
@@ -99,7 +100,7 @@ fn track(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     }
     let body = Body::read(call, &["tx_hash", "chain_id", "client_id"])?;
     let (hash, chain) = (body.required("tx_hash")?, body.required("chain_id")?);
-    let tracked = service.tracker().track(chain, hash, now()?).map_err(refusal)?;
+    let tracked = service.tracker().track_for(call.client(), chain, hash, now()?).map_err(refusal)?;
     json(&Answer { tx_hash: tracked.tx_hash, explorer_link: tracked.explorer_link })
 }
 
@@ -118,6 +119,8 @@ fn refusal(refused: Refused) -> Refusal {
     match refused {
         Refused::UnknownChain => deny::unknown_chain(),
         Refused::BadHash(bad) => deny::invalid("tx_hash", &bad.to_string()),
+        Refused::TooMany(limit) => deny::too_many_unseen(limit),
+        Refused::Failed(error) if error.is_full() => deny::disk_full(error),
         Refused::Failed(error) => deny::internal(error),
     }
 }

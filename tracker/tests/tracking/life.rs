@@ -15,7 +15,7 @@ use crate::world::{L1, L2, RECORDED_L1, RECORDED_L2, Services, World, chain};
 
 const HASH: &str = "87782A6A7C4EF4232FFC5B7C8204398AE73870049D8DC58E0146EFCAC3901979";
 
-fn after(start: Timestamp, seconds: i64) -> Timestamp {
+pub(crate) fn after(start: Timestamp, seconds: i64) -> Timestamp {
     Timestamp::from_unix_nanos(start.unix_nanos() + seconds * 1_000_000_000)
 }
 
@@ -84,7 +84,7 @@ async fn a_transaction_that_no_node_has_is_given_up_after_five_minutes_and_taken
     let answer = world.status(L1, HASH);
     assert_eq!((&answer["state"], &answer["status"]), (&"STATE_ABANDONED".into(), &"STATE_ABANDONED".into()));
     assert_eq!(answer["error"]["message"], "transaction not seen for 309 seconds");
-    // It is still looked at, rarely, for a day.
+    // It is still looked at, rarely, for an hour.
     assert_eq!(polled.next_due, Some(after(start, 909)));
     world.tracker().track(L1, HASH, after(start, 400)).unwrap();
     assert_eq!(state(&world), "STATE_SUBMITTED");
@@ -92,8 +92,11 @@ async fn a_transaction_that_no_node_has_is_given_up_after_five_minutes_and_taken
     assert_eq!(state(&world), "STATE_SUBMITTED", "the grace time begins anew");
     world.tracker().poll_due(after(start, 710)).await.unwrap();
     assert_eq!(state(&world), "STATE_ABANDONED");
-    let polled = world.tracker().poll_due(after(start, 710 + 25 * 3_600)).await.unwrap();
+    world.tracker().poll_due(after(start, 710 + 3_599)).await.unwrap();
+    assert_eq!(state(&world), "STATE_ABANDONED");
+    let polled = world.tracker().poll_due(after(start, 710 + 2 * 3_600)).await.unwrap();
     assert_eq!((polled.polled, polled.next_due), (1, None));
+    assert_eq!(world.tracker().status(L1, HASH).unwrap(), None, "what nobody has is deleted");
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ pub(crate) enum Services {
     RestOnly,
 }
 
-fn endpoints(node: &ReplayNode, services: Services) -> Endpoints {
+pub(crate) fn endpoints(node: &ReplayNode, services: Services) -> Endpoints {
     let rpc = if services == Services::All { vec![node.comet_url()] } else { Vec::new() };
     Endpoints {
         rpc,
@@ -69,9 +69,14 @@ fn endpoints(node: &ReplayNode, services: Services) -> Endpoints {
 }
 
 fn registry(l1: &ReplayNode, l2: &ReplayNode, services: Services) -> Registry {
+    chains(endpoints(l1, services), endpoints(l2, services)).finish("test".to_owned())
+}
+
+/// The two chains and what connects them.
+pub(crate) fn chains(l1: Endpoints, l2: Endpoints) -> Builder {
     let mut builder = Builder::new();
-    let first = builder.chain(chain(L1, ChainKind::Cosmos, Vm::Move, endpoints(l1, services))).unwrap();
-    let second = builder.chain(chain(L2, ChainKind::Cosmos, Vm::Evm, endpoints(l2, services))).unwrap();
+    let first = builder.chain(chain(L1, ChainKind::Cosmos, Vm::Move, l1)).unwrap();
+    let second = builder.chain(chain(L2, ChainKind::Cosmos, Vm::Evm, l2)).unwrap();
     for (port, channel) in [("transfer", "channel-0"), ("nft-transfer", "channel-1")] {
         let end = |chain: ChainRef| End { chain, port: port.to_owned(), channel: channel.to_owned() };
         builder.channel(Channel { a: end(first), b: end(second), paused: None, seconds: None }).unwrap();
@@ -87,14 +92,14 @@ fn registry(l1: &ReplayNode, l2: &ReplayNode, services: Services) -> Registry {
         migrated: Vec::new(),
     };
     builder.bridge(bridge).unwrap();
-    builder.finish("test".to_owned())
+    builder
 }
 
 /// Two nodes and a tracker that can be killed.
 pub(crate) struct World {
     pub(crate) l1: ReplayNode,
     pub(crate) l2: ReplayNode,
-    registry: watch::Receiver<Arc<Registry>>,
+    pub(crate) registry: watch::Receiver<Arc<Registry>>,
     _keep: watch::Sender<Arc<Registry>>,
     dir: TempDir,
     tracker: Option<Tracker>,

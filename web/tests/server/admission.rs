@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::socket::Socket;
 use web::clock::Clock;
-use web::limits::{Limits, Rate};
+use web::limits::{Limits, PathRate, Rate};
 use web::server::Server;
 
 /// A clock that stands still until it is moved.
@@ -61,6 +61,27 @@ fn who_asks_too_often_is_told_when_to_come_back() {
     assert_eq!(n_answered(&mut client, "", 3), 1);
     hands.move_by(60_000);
     assert_eq!(n_answered(&mut client, "", 10), 5);
+}
+
+#[test]
+fn a_path_may_have_a_rate_of_its_own() {
+    let hands = Hands::new();
+    let till = PathRate { path: "/till", rate: rate(1, 2), setting: "till_rate" };
+    let limits = Limits { per_client_of_path: vec![till], clock: hands.clock(), ..Limits::default() };
+    let (server, _doorman) = shop::open(limits);
+    let mut client = Socket::open(server.address());
+    assert_eq!(n_answered(&mut client, "", 4), 2);
+    // A router takes these for the same path.
+    let answer = client.get("/TILL/");
+    assert_eq!((answer.status, answer.header("retry-after")), (429, Some("1")));
+    let body: serde_json::Value = serde_json::from_str(answer.text()).unwrap();
+    let message = "over 1 requests a second to /till from your address, or 2 at once; try again in 1 s";
+    assert_eq!((&body["code"], &body["message"]), (&8.into(), &message.into()));
+    let metadata = &body["details"][0]["metadata"];
+    assert_eq!((&metadata["limit"], &metadata["setting"]), (&"1/s:2".into(), &"till_rate".into()));
+    assert_eq!(client.get("/nowhere").status, 404, "another path is not concerned");
+    hands.move_by(1_000);
+    assert_eq!(n_answered(&mut client, "", 4), 1);
 }
 
 #[test]

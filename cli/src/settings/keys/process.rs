@@ -35,9 +35,9 @@ pub(super) const DISK_RESERVE: Key = Key {
     many: false,
     default: Some("512MiB"),
     example: "",
-    scope: Scope::Service,
-    help: "Bytes of the file system that are left free: below it nothing more is indexed, what is there is served, and \
-           indexing goes on as soon as there is room",
+    scope: Scope::Server,
+    help: "Bytes of the file system that are left free: below it nothing more is indexed and no transfer is followed, what is \
+           there is served, and both continue as soon as there is room",
 };
 
 pub(super) const METRICS: Key = Key {

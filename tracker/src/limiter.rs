@@ -1,0 +1,115 @@
+//! How much one chain is asked at once, and whether it is asked at all.
+//!
+//! Must hold: requests to one chain never wait for those to another; what waits for a chain is bounded; a chain whose
+//! nodes do not answer is asked by one request at a time ([`crate::breaker`]).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use node::Kind;
+use tokio::sync::Semaphore;
+
+use crate::breaker::{Breaker, State};
+use crate::search::Unanswered;
+
+/// Looks of other chains' queues that may wait for this chain; the next ones try again later. Each is a few KiB.
+const WAITING: usize = 256;
+
+/// The limits of one chain.
+pub(crate) struct Limiter {
+    chain: String,
+    /// Questions on their way.
+    slots: Semaphore,
+    /// Looks that were begun in this chain's queue and have asked no other chain yet.
+    looks: Arc<Semaphore>,
+    /// How many those are at most.
+    pub(crate) most_looks: usize,
+    waiting: AtomicUsize,
+    breaker: Mutex<Breaker>,
+}
+
+/// One of [`WAITING`].
+pub(crate) struct Waiting(Arc<Limiter>);
+
+/// One of [`Limiter::most_looks`].
+pub(crate) type LookPermit = tokio::sync::OwnedSemaphorePermit;
+
+impl Limiter {
+    /// Sends `concurrency` questions at once.
+    pub(crate) fn new(chain: &str, concurrency: usize) -> Self {
+        let concurrency = concurrency.max(1);
+        // Enough to keep all slots busy while looks are read and written.
+        let most_looks = 2 * concurrency;
+        Self {
+            chain: chain.to_owned(),
+            slots: Semaphore::new(concurrency),
+            looks: Arc::new(Semaphore::new(most_looks)),
+            most_looks,
+            waiting: AtomicUsize::new(0),
+            breaker: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn free_looks(&self) -> usize {
+        self.looks.available_permits()
+    }
+
+    pub(crate) fn begin_look(&self) -> Option<LookPermit> {
+        Arc::clone(&self.looks).try_acquire_owned().ok()
+    }
+
+    /// A place among those that wait for this chain.
+    pub(crate) fn wait(self: &Arc<Self>) -> Result<Waiting, Unanswered> {
+        let one_more = |waiting: usize| (waiting < WAITING).then_some(waiting + 1);
+        match self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+            Ok(_) => Ok(Waiting(Arc::clone(self))),
+            Err(_) => Err(Unanswered::Busy { chain: self.chain.clone() }),
+        }
+    }
+
+    pub(crate) fn state(&self, now: i64) -> State {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner).state(now)
+    }
+
+    /// Asks once a slot is free, unless the circuit is open.
+    pub(crate) async fn call<T>(
+        &self,
+        clock: &dyn Fn() -> i64,
+        ask: impl Future<Output = Result<T, Unanswered>>,
+    ) -> Result<T, Unanswered> {
+        let silent = || Unanswered::Silent { chain: self.chain.clone() };
+        let _slot = self.slots.acquire().await.map_err(|_| silent())?;
+        if !self.breaker.lock().unwrap_or_else(PoisonError::into_inner).admit(clock()) {
+            return Err(silent());
+        }
+        let outcome = ask.await;
+        let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
+        if outcome.as_ref().err().is_some_and(is_silence) {
+            if breaker.failed(clock()) {
+                tracing::warn!(
+                    chain = self.chain,
+                    "no node of the chain answers; one request at a time from now on"
+                );
+            }
+        } else if breaker.succeeded() {
+            tracing::info!(chain = self.chain, "nodes of the chain answer again");
+        }
+        outcome
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether a chain did not answer at all. An answer that this one question failed is one: otherwise a hash that a node
+/// cannot search for would stop the requests of everybody else.
+fn is_silence(failure: &Unanswered) -> bool {
+    match failure {
+        Unanswered::Node(node::Error::Faulty { .. } | node::Error::Malformed { .. }) => false,
+        Unanswered::Node(error) => error.kind() == Kind::Transient,
+        _ => false,
+    }
+}

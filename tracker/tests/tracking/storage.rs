@@ -1,0 +1,179 @@
+//! A disk without room, a row that cannot be read, databases of other formats.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use store::key::{Key as _, Text};
+use store::{Access, Batch, Bounds, Durability, MemStore, Order, Snapshot, Store, TableSpec};
+use tracker::{Error, Options, Refused, Tracker};
+
+use crate::life::after;
+use crate::whole::afterwards;
+use crate::world::{L1, Services, World};
+
+const FIRST: &str = "7C27A135DF17CB9A54ED67E84174690BEBFD034E579D20F1960C9FC430791DF9";
+const SECOND: &str = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
+
+static RECORDS: TableSpec = TableSpec { name: "track_record", tag: 0x10, access: Access::Point };
+static DUE: TableSpec = TableSpec { name: "track_due", tag: 0x12, access: Access::Scan };
+static QUEUE: TableSpec = TableSpec { name: "track_queue", tag: 0x14, access: Access::Scan };
+static FORMAT: TableSpec = TableSpec { name: "track_format", tag: 0x15, access: Access::Point };
+
+/// A store whose disk may be full.
+struct Disk {
+    store: MemStore,
+    is_full: AtomicBool,
+    refused: AtomicUsize,
+}
+
+impl Disk {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            store: MemStore::new(),
+            is_full: AtomicBool::new(false),
+            refused: AtomicUsize::new(0),
+        })
+    }
+
+    fn rows(&self, table: &'static TableSpec) -> Vec<store::Row> {
+        self.store.snapshot().unwrap().scan(table, Bounds::all(), Order::Asc, usize::MAX).unwrap()
+    }
+
+    fn write(&self, batch: Batch) {
+        self.store.commit(batch, Durability::Buffered).unwrap();
+    }
+}
+
+impl Store for Disk {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
+        self.store.snapshot()
+    }
+
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), store::Error> {
+        self.room().inspect_err(|_| {
+            self.refused.fetch_add(1, Ordering::SeqCst);
+        })?;
+        self.store.commit(batch, durability)
+    }
+
+    fn room(&self) -> Result<(), store::Error> {
+        if self.is_full.load(Ordering::SeqCst) {
+            return Err(store::Error::NoSpace { path: "the disk".into(), free: 0, reserve: 1 });
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), store::Error> {
+        self.store.sync()
+    }
+
+    fn disk_bytes(&self) -> Result<u64, store::Error> {
+        self.store.disk_bytes()
+    }
+}
+
+fn over(disk: &Arc<Disk>, world: &World) -> Tracker {
+    Tracker::over(Arc::clone(disk) as _, world.registry.clone(), Options::default()).unwrap()
+}
+
+fn state(tracker: &Tracker, hash: &str) -> String {
+    let answer = tracker.status(L1, hash).unwrap().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
+    answer["state"].as_str().unwrap().to_owned()
+}
+
+fn key_of(hash: &str) -> Vec<u8> {
+    let hash: [u8; 32] = hex::decode(hash).unwrap().try_into().unwrap();
+    (Text::from(L1), hash).to_bytes()
+}
+
+#[tokio::test]
+async fn a_full_disk_is_waited_for_and_answers_go_on_meanwhile() {
+    let (world, disk) = (World::whole(Services::All).await, Disk::new());
+    let tracker = over(&disk, &world);
+    tracker.track(L1, FIRST, afterwards()).unwrap();
+    disk.is_full.store(true, Ordering::SeqCst);
+    let wait = async |what: &str, is_so: &dyn Fn() -> bool| {
+        let wait = async {
+            while !is_so() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), wait).await.expect(what);
+    };
+    let check = async {
+        wait("a refused commit", &|| disk.refused.load(Ordering::SeqCst) > 0).await;
+        let refused = tracker.track(L1, SECOND, afterwards());
+        assert!(matches!(&refused, Err(Refused::Failed(error)) if error.is_full()), "{refused:?}");
+        assert_eq!(state(&tracker, FIRST), "STATE_SUBMITTED");
+        disk.is_full.store(false, Ordering::SeqCst);
+        wait("the transfer", &|| state(&tracker, FIRST) == "STATE_COMPLETED_SUCCESS").await;
+    };
+    tokio::select! {
+        ended = tracker.run(std::future::pending()) => panic!("{ended:?}"),
+        () = check => {}
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_put_off_by_a_day_and_the_others_are_followed() {
+    let (world, disk) = (World::whole(Services::All).await, Disk::new());
+    let tracker = over(&disk, &world);
+    let start = afterwards();
+    for hash in [FIRST, SECOND] {
+        tracker.track(L1, hash, start).unwrap();
+    }
+    let good = disk.rows(&RECORDS).into_iter().find(|(key, _)| *key == key_of(SECOND)).unwrap().1;
+    let mut batch = Batch::new();
+    batch.put(&RECORDS, key_of(SECOND), b"{\"chain\":".to_vec());
+    disk.write(batch);
+    let polled = tracker.poll_due(start).await.unwrap();
+    assert_eq!(state(&tracker, FIRST), "STATE_COMPLETED_SUCCESS");
+    assert_eq!(state(&tracker, SECOND), "STATE_SUBMITTED");
+    assert_eq!((polled.polled, polled.next_due), (2, Some(after(start, 24 * 3_600))));
+    let mut batch = Batch::new();
+    batch.put(&RECORDS, key_of(SECOND), good);
+    disk.write(batch);
+    assert_eq!(tracker.poll_due(after(start, 24 * 3_600)).await.unwrap().polled, 1);
+    assert_eq!(state(&tracker, SECOND), "STATE_COMPLETED_SUCCESS");
+}
+
+#[tokio::test]
+async fn a_database_of_the_first_format_is_read_and_one_of_a_later_format_is_refused() {
+    let (world, disk) = (World::whole(Services::All).await, Disk::new());
+    let start = afterwards();
+    drop({
+        let tracker = over(&disk, &world);
+        tracker.track(L1, FIRST, start).unwrap();
+        tracker.poll_due(start).await.unwrap();
+        tracker.track(L1, SECOND, start).unwrap();
+        tracker
+    });
+    // As the first format had it: no queue of a chain, and one of all that are due.
+    let mut batch = Batch::new();
+    for (key, _) in disk.rows(&QUEUE) {
+        batch.delete(&QUEUE, key);
+    }
+    for (key, _) in disk.rows(&FORMAT) {
+        batch.delete(&FORMAT, key);
+    }
+    let due = u64::try_from(start.unix_nanos()).unwrap().to_be_bytes();
+    batch.put(&DUE, [&due[..], &key_of(SECOND)].concat(), Vec::new());
+    disk.write(batch);
+
+    let tracker = over(&disk, &world);
+    assert_eq!((disk.rows(&DUE).len(), disk.rows(&QUEUE).len()), (0, 2));
+    assert_eq!(tracker.poll_due(start).await.unwrap().polled, 1);
+    assert_eq!(state(&tracker, SECOND), "STATE_COMPLETED_SUCCESS");
+    tracker.poll_due(after(start, 31 * 24 * 3_600)).await.unwrap();
+    assert!([FIRST, SECOND].iter().all(|hash| tracker.status(L1, hash).unwrap().is_none()));
+    drop(tracker);
+
+    let mut batch = Batch::new();
+    let key = disk.rows(&FORMAT).remove(0).0;
+    batch.put(&FORMAT, key, vec![3]);
+    disk.write(batch);
+    let refused = Tracker::over(Arc::clone(&disk) as _, world.registry.clone(), Options::default());
+    assert!(matches!(refused, Err(Error::Format { found: 3, known: 2 })));
+}
