@@ -1,5 +1,6 @@
 //! From the node to a derived height: what is asked, when it is asked again, and who renders what we cannot.
 
+mod answers;
 mod blocks;
 mod calls;
 mod contradiction;
@@ -61,7 +62,17 @@ pub(crate) async fn insist<T, F: Future<Output = Result<T, node::Error>>>(
     what: &'static str,
     ask: impl FnMut() -> F,
 ) -> Result<T, Error> {
-    retry::until(Backoff::default(), what, ask).await.map_err(|source| Error::node(height, what, source))
+    insist_every(Backoff::default(), height, what, ask).await
+}
+
+/// The same with other pauses.
+pub(crate) async fn insist_every<T, F: Future<Output = Result<T, node::Error>>>(
+    backoff: Backoff,
+    height: u64,
+    what: &'static str,
+    ask: impl FnMut() -> F,
+) -> Result<T, Error> {
+    retry::until(backoff, what, ask).await.map_err(|source| Error::node(height, what, source))
 }
 
 /// The `/block` answer about a block at `height` that is indexed, so that somebody gave it: whoever has another there is
