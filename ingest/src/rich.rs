@@ -86,6 +86,14 @@ impl RichList {
     }
 }
 
+/// How far heights were applied.
+enum Applied {
+    /// So many of them.
+    Heights(usize),
+    /// None: these balances at the first of them must be asked for.
+    Unknown(Vec<ToAsk>),
+}
+
 /// The lane on its thread.
 struct Worker {
     list: RichList,
@@ -99,13 +107,17 @@ impl Worker {
         let mut reconciler = Reconciler::default();
         let mut sampled = Instant::now();
         loop {
-            match self.next(&lane, sampled) {
+            match self.next(&lane, sampled, reconciler.is_healing()) {
                 Next::Stop => return Ok(()),
                 Next::Heights(last) => {
                     if self.heights(&mut lane, last)?.is_none() {
                         return Ok(());
                     }
                     self.publish(&lane);
+                    // Otherwise blocks that come without a pause would leave a token as it is.
+                    if reconciler.is_healing() && self.sample(&mut reconciler, &lane)?.is_none() {
+                        return Ok(());
+                    }
                 }
                 Next::Sample => {
                     if self.sample(&mut reconciler, &lane)?.is_none() {
@@ -122,9 +134,9 @@ impl Worker {
     }
 
     /// Waits for something to do.
-    fn next(&mut self, lane: &RichLane, sampled: Instant) -> Next {
+    fn next(&mut self, lane: &RichLane, sampled: Instant, is_healing: bool) -> Next {
         let RichList { blocks, stop, reconcile_every, .. } = &mut self.list;
-        let due = reconcile_every.map(|every| sampled + every);
+        let due = reconcile_every.map(|every| if is_healing { sampled } else { sampled + every });
         self.runtime.block_on(async {
             let sample = async {
                 match due {
@@ -144,29 +156,69 @@ impl Worker {
     }
 
     /// Applies the heights up to `last`, or some of them; `None` if it is to stop.
+    ///
+    /// Whatever the node is asked is asked between snapshots: the store keeps all that an open one can see.
     fn heights(&self, lane: &mut RichLane, last: u64) -> Result<Option<()>, Error> {
+        let last = last.min(lane.height + HEIGHTS_AT_ONCE);
+        let Some(heights) = self.events(lane.height + 1..=last)? else { return Ok(None) };
+        let (mut rest, mut told) = (heights.as_slice(), None);
+        while let Some((next, _)) = rest.first() {
+            match self.apply(lane, rest, told.take())? {
+                Applied::Heights(n) => rest = &rest[n..],
+                Applied::Unknown(balances) => {
+                    told = self.ask(&balances, *next)?;
+                    if told.is_none() {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(Some(()))
+    }
+
+    /// Applies as many of `heights` as need no more answers than `told`, which is about the first of them.
+    fn apply(
+        &self,
+        lane: &mut RichLane,
+        heights: &[HeightEvents],
+        mut told: Option<Vec<Told>>,
+    ) -> Result<Applied, Error> {
         let snapshot = self.list.store.snapshot()?;
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
-        let last = last.min(lane.height + HEIGHTS_AT_ONCE);
-        let Some(heights) = self.events(lane.height + 1..=last)? else { return Ok(None) };
+        let mut applied = 0;
+        let first_told = told.clone();
         for (height, events) in heights {
-            let ask = |balances: &[ToAsk]| self.ask(balances, height);
-            if ledger::apply(height, &events, &mut txn, ask)?.is_none() {
-                return Ok(None);
+            let mut unknown = Vec::new();
+            let known = |balances: &[ToAsk]| {
+                let known = told.take().or_else(|| balances.is_empty().then(Vec::new));
+                if known.is_none() {
+                    unknown = balances.to_vec();
+                }
+                Ok(known)
+            };
+            if ledger::apply(*height, events, &mut txn, known)?.is_none() {
+                // The transaction has a part of this height, so it cannot be committed.
+                drop(txn);
+                drop(snapshot);
+                return match applied {
+                    0 => Ok(Applied::Unknown(unknown)),
+                    _ => self.apply(lane, &heights[..applied], first_told),
+                };
             }
-            lane.height = height;
+            applied += 1;
             if txn.bytes() >= MAX_BATCH_BYTES {
                 break;
             }
         }
+        lane.height += applied as u64;
         meta::put(&mut txn, lane);
         let (batch, _pending) = txn.finish();
         drop(snapshot);
-        let synced = if lane.height == last { Durability::Synced } else { Durability::Buffered };
+        let synced = if applied == heights.len() { Durability::Synced } else { Durability::Buffered };
         self.list.store.commit(batch, synced)?;
         tracing::debug!(lane = "rich_list", height = lane.height, "committed");
-        Ok(Some(()))
+        Ok(Applied::Heights(applied))
     }
 
     /// What the contracts say about `balances` at `height`, in the same order; `None` if the lane is to stop.
