@@ -20,16 +20,20 @@ use crate::nft::asker::Asker;
 use crate::nft::completer::Completer;
 use crate::nft::wanted::Inquiry;
 use crate::prepare::next_height;
+use crate::pruned::pruned_height;
 use crate::release::AtOnce;
 use crate::rich::RichList;
 use crate::sink::{BlockSink, CallSink};
-use crate::source::{BlockSource, CallSource, Doubt, Proposers, Refresher, Tools};
+use crate::source::{BlockSource, CallSource, Doubt, Pace, Proposers, Refresher, Tools};
 
 /// Answers between the one who asks and the lane.
 const ANSWERS_ON_THE_WAY: usize = 16;
 
 /// A lane that the others can do without is tried again after this long.
 const RETRY_LANE: Duration = Duration::from_secs(30);
+
+/// How often the node is asked whether it can trace the last block of the block lane.
+const RETRY_PRUNED: Duration = Duration::from_secs(5);
 
 /// How many heights may be derived at once. Traces have permits of their own, and fewer: however many wait to be derived,
 /// a block does not wait behind them.
@@ -127,7 +131,31 @@ impl Ingest {
                 Err(error) => Err(error),
             };
             let Err(error) = outcome else { return };
+            let error = match self.past_pruned(error, &mut halt).await {
+                Ok(()) => continue,
+                Err(error) => error,
+            };
             self.after_failure("internal_txs", &error, &mut halt).await;
+        }
+    }
+
+    /// If `error` says that the node has pruned the next height's state, waits until the lane can continue after it;
+    /// otherwise gives the error back.
+    async fn past_pruned(&self, error: Error, halt: &mut watch::Receiver<bool>) -> Result<(), Error> {
+        let Some(pruned) = pruned_height(&error) else { return Err(error) };
+        let skipping = async {
+            let mut logged = false;
+            while !self.skip_pruned(pruned, &error).await? {
+                if !std::mem::replace(&mut logged, true) {
+                    tracing::warn!(height = pruned, error = %causes(&error), "no height can be traced yet");
+                }
+                tokio::time::sleep(RETRY_PRUNED).await;
+            }
+            Ok(())
+        };
+        tokio::select! {
+            skipped = skipping => skipped,
+            _ = halt.wait_for(|halt| *halt) => Ok(()),
         }
     }
 
@@ -174,6 +202,7 @@ impl Ingest {
             source: Arc::new(CallSource {
                 tools: self.tools(&self.cores.calls),
                 store: Arc::clone(&self.store),
+                pace: Some(Pace::new(self.published.chain.subscribe(), self.published.blocks.subscribe())),
             }),
             release: AtOnce,
             next: at.height.saturating_add(1).max(self.identity.start_height),

@@ -17,6 +17,7 @@
 //! | [`mod@derive`] | raw answers of a height → what its indexes need; pure |
 //! | [`nft`] | what is asked about NFTs, with the block and after it |
 //! | `rich` | the lane of ERC-20 holders |
+//! | `pruned` | where internal transactions begin on a node that has pruned old state |
 //! | `sink`, `index` | a derived height → rows |
 //! | `courtesy` | gives way to requests |
 //! | [`meter`] | what is counted |
@@ -41,6 +42,7 @@ mod marks;
 pub mod meter;
 pub mod nft;
 mod prepare;
+mod pruned;
 mod release;
 mod rich;
 mod sink;

@@ -94,7 +94,7 @@ impl Chain {
             inquiry: Inquiry::new(Arc::clone(&asker), Arc::clone(&scratch), mid_chain, 0),
             handover: None,
         };
-        let calls = CallSource { tools: tools(), store: Arc::clone(store) };
+        let calls = CallSource { tools: tools(), store: Arc::clone(store), pace: None };
         let node = Arc::clone(node);
         Ok(Self { node, vm, prefix, begins_late: mid_chain, codec, status, scratch, asker, blocks, calls })
     }
