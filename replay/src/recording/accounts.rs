@@ -45,7 +45,7 @@ impl Accounts {
                     });
                 }
                 Err(e) => {
-                    tracing::warn!(height = height.height, "the sequences of this block are not known: {e}")
+                    tracing::warn!(height = height.height, "the sequences of this block are not known: {e}");
                 }
             }
         }
