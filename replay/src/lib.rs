@@ -32,6 +32,7 @@
 mod chance;
 mod edit;
 mod error;
+mod pace;
 mod stage;
 mod websocket;
 
@@ -47,6 +48,7 @@ pub mod tally;
 pub use answers::{Twist, Twists};
 pub use error::Error;
 pub use fault::Fault;
+pub use pace::Pace;
 pub use record::{RecordOptions, record};
 pub use recording::Recording;
 pub use server::{Addresses, Options, ReplayNode};

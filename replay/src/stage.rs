@@ -13,12 +13,13 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
 use web::raw::RawReply;
 
 use crate::Error;
-use crate::answers::{Answer, Service, View, answer};
+use crate::answers::{Answer, Service, View, Work, answer};
 use crate::fault::{Effects, Fault, Kind, effects, lag};
+use crate::pace::{Clock, Pace};
 use crate::recording::Recording;
 use crate::tally::Tally;
 use crate::websocket;
@@ -47,6 +48,8 @@ pub(crate) struct Stage {
     /// Heights that came to be shown together, and when.
     came: Mutex<VecDeque<(RangeInclusive<u64>, Instant)>>,
     seed: u64,
+    pace: Pace,
+    clock: Mutex<Clock>,
     requests: [AtomicU64; Service::ALL.len()],
     faulted: AtomicU64,
     pub(crate) tally: Tally,
@@ -59,6 +62,7 @@ impl Stage {
         shown: u64,
         faults: Vec<Fault>,
         seed: u64,
+        pace: Pace,
     ) -> Result<Self, Error> {
         recorded(&recording, shown)?;
         let scene = Scene { recording, shown, faults: faults.into(), down: false, history: 0 };
@@ -67,6 +71,8 @@ impl Stage {
             shown: watch::Sender::new(shown),
             came: Mutex::default(),
             seed,
+            pace,
+            clock: Mutex::default(),
             requests: Default::default(),
             faulted: AtomicU64::default(),
             tally: Tally::default(),
@@ -196,6 +202,14 @@ impl Stage {
         }
         if service == Service::Comet && request.uri().path() == websocket::PATH {
             return websocket::open(self, &request, effects.websocket);
+        }
+        if self.pace != Pace::default() {
+            let time = self.pace.time(Work::of(&scene.recording, service, &request));
+            let done = self.clock.lock().unwrap_or_else(PoisonError::into_inner).book(Instant::now(), time);
+            sleep_until(done).await;
+            if self.scene().down {
+                return RawReply::HangUp;
+            }
         }
         // A node that is slow answers with what it knows by then.
         let answer = self.view(service, &self.scene(), &effects, |view| answer(service, view, &request));

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use replay::{Addresses, Call, Error, Options, Recording, ReplayNode};
+use replay::{Addresses, Call, Error, Options, Pace, Recording, ReplayNode};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -367,4 +367,21 @@ async fn the_state_of_a_new_height_lags_for_a_while_whatever_comes_after_it() {
     node.set_faults(vec!["state-lag=20ms".parse().unwrap()]);
     while ask(&node, "latest").await != twelfth {}
     assert_eq!(ask(&node, "0xb").await, eleventh);
+}
+
+#[tokio::test]
+async fn a_paced_node_takes_its_time_and_answers_the_same() {
+    let pace = Pace { call: Duration::from_millis(40), ..Pace::default() };
+    let (paced, free) =
+        (start(Options { pace, ..Options::default() }).await, start(Options::default()).await);
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x042add9e80f7a23ab71d5e1d392af1d3928b7d05","data":"0x06fdde03"},"0xe2"]}"#;
+    let batch = format!("[{call},{call},{call}]");
+    let begun = Instant::now();
+    let (one, two) = (paced.json_rpc_url(), paced.json_rpc_url());
+    let (one, two) = tokio::join!(exchange(&one, "POST", "/", &batch), exchange(&two, "POST", "/", &batch));
+    // Six calls, and never two at once.
+    assert!(begun.elapsed() >= Duration::from_millis(240), "{:?}", begun.elapsed());
+    assert_eq!(one, two);
+    assert_eq!(one, exchange(&free.json_rpc_url(), "POST", "/", &batch).await);
+    assert!(body(&one).contains("474153"), "{one}");
 }

@@ -19,6 +19,7 @@ mod rest_txs;
 mod search;
 mod subscriptions;
 mod twist;
+mod work;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -30,6 +31,7 @@ use crate::recording::Recording;
 use crate::tally::Tally;
 pub(crate) use subscriptions::Subscriptions;
 pub use twist::{Twist, Twists};
+pub(crate) use work::Work;
 
 /// The three services of a node, and the one of its bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -102,6 +102,7 @@ pub struct Recording {
     indexed: OnceLock<Vec<Indexed>>,
     hashes: OnceLock<HashMap<String, u64>>,
     accounts: OnceLock<Accounts>,
+    tx_counts: OnceLock<Vec<u64>>,
 }
 
 impl Recording {
@@ -143,6 +144,7 @@ impl Recording {
             indexed: OnceLock::new(),
             hashes: OnceLock::new(),
             accounts: OnceLock::new(),
+            tx_counts: OnceLock::new(),
         }
     }
 
@@ -211,6 +213,14 @@ impl Recording {
     /// Where the receipt of this EVM hash (lower case, `0x`) is. The first call reads every recorded receipt.
     pub(crate) fn place_of_receipt(&self, hash: &str) -> Option<Place> {
         self.eth_txs.get_or_init(|| self.index_receipts()).get(hash).copied()
+    }
+
+    /// How many raw transactions a height has; 0 for one that is not recorded. The first call reads every block.
+    pub(crate) fn txs_at(&self, height: u64) -> u64 {
+        let count = |height: &Height| height.raw_txs().map_or(0, |txs| txs.len() as u64);
+        let counts = self.tx_counts.get_or_init(|| self.heights.iter().map(count).collect());
+        let index = height.checked_sub(self.first()).and_then(|index| usize::try_from(index).ok());
+        index.and_then(|index| counts.get(index).copied()).unwrap_or(0)
     }
 
     /// What is known of accounts: their sequences, and the node's own JSON of them. The first call reads the results of
