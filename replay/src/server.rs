@@ -211,6 +211,11 @@ impl ReplayNode {
         self.stage.faulted()
     }
 
+    /// How many answers about state were those of the height before, by a `state-lag`.
+    pub fn lagged(&self) -> u64 {
+        self.stage.tally.lagged()
+    }
+
     /// A change that leaves the shown height as it is, and so cannot fail.
     fn always(&self, change: impl FnOnce(&mut Scene)) {
         let changed = self.stage.change(|scene| {

@@ -333,3 +333,38 @@ async fn lies_and_neglect_come_over_the_wire() {
     assert_eq!(receipts["result"], serde_json::json!([]));
     assert_eq!(node.faulted(), 3);
 }
+
+#[tokio::test]
+async fn the_state_of_a_new_height_lags_for_a_while_whatever_comes_after_it() {
+    let sender = "0x1b9f30d48692d9f043a72ca7427cbdacec3788cf";
+    let ask = async |node: &ReplayNode, block: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionCount","params":["{sender}","{block}"]}}"#
+        );
+        let answer = exchange(&node.json_rpc_url(), "POST", "/", &body).await;
+        json(&answer)["result"].as_str().unwrap().to_owned()
+    };
+    let sound = start(Options::default()).await;
+    let (tenth, eleventh, twelfth) =
+        (ask(&sound, "0xa").await, ask(&sound, "0xb").await, ask(&sound, "0xc").await);
+    assert!(tenth != eleventh && eleventh != twelfth, "{tenth} {eleventh} {twelfth}");
+
+    let faults = vec!["state-lag=60s".parse().unwrap()];
+    let node = start(Options { up_to: Some(10), faults, seed: 1, ..Options::default() }).await;
+    // What was there before the node began lags no more.
+    assert_eq!((ask(&node, "latest").await, node.lagged()), (tenth.clone(), 0));
+    node.show(11).unwrap();
+    assert_eq!(ask(&node, "latest").await, tenth);
+    node.show(12).unwrap();
+    let number = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#;
+    let number = exchange(&node.json_rpc_url(), "POST", "/", number).await;
+    assert_eq!(json(&number)["result"], "0xc");
+    assert_eq!((ask(&node, "0xa").await, ask(&node, "0xb").await), (tenth.clone(), tenth));
+    assert_eq!((ask(&node, "0xc").await, ask(&node, "latest").await), (eleventh.clone(), eleventh.clone()));
+    assert_eq!(node.lagged(), 4);
+
+    // It ends by itself.
+    node.set_faults(vec!["state-lag=20ms".parse().unwrap()]);
+    while ask(&node, "latest").await != twelfth {}
+    assert_eq!(ask(&node, "0xb").await, eleventh);
+}

@@ -3,6 +3,7 @@
 //! Must hold: an answer is the recorded text or follows from it exactly; a question without either is answered by a
 //! loud error and counted, never by a guess; heights above the shown one do not exist.
 
+mod absent;
 mod comet;
 mod comet_txs;
 mod envelope;
@@ -67,6 +68,8 @@ pub struct View<'a> {
     pub shown: u64,
     /// In what the answer differs from that of a sound node.
     pub twists: Twists,
+    /// Heights whose state is not committed yet: asked for it, the node answers with the state of the height before.
+    pub lagging: &'a [u64],
     /// Where calls and missing questions are counted.
     pub tally: &'a Tally,
 }
@@ -92,6 +95,15 @@ impl View<'_> {
         let others = shown - base;
         let other = base + chance.checked_rem(others).unwrap_or(0);
         if others > 0 && other >= height { other + 1 } else { other }
+    }
+
+    /// The height whose state answers a question about the state of `height`.
+    fn state_of(&self, height: u64) -> u64 {
+        if !self.lagging.contains(&height) {
+            return height;
+        }
+        self.tally.lag();
+        height.saturating_sub(1)
     }
 
     /// Why there is no state at a height, as the SDK says it; nothing if there may be.
