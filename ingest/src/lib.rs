@@ -17,6 +17,7 @@
 //! | [`mod@derive`] | raw answers of a height → what its indexes need; pure |
 //! | [`nft`] | what is asked about NFTs, with the block and after it |
 //! | `rich` | the lane of ERC-20 holders |
+//! | `settled` | when an answer about the state of a height is final |
 //! | `sink`, `index` | a derived height → rows |
 //! | `courtesy` | gives way to requests |
 //! | [`meter`] | what is counted |
@@ -43,6 +44,7 @@ pub mod nft;
 mod prepare;
 mod release;
 mod rich;
+mod settled;
 mod sink;
 mod source;
 pub mod verify;

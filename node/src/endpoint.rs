@@ -22,6 +22,7 @@ use crate::body::Broken;
 use crate::error::{Error, Site, excerpt};
 use crate::gate::Gate;
 use crate::limits::Limits;
+use crate::state_at::Probe;
 use crate::transport::{Failure, Reply, Switch, Transport};
 use crate::url::Url;
 
@@ -42,6 +43,8 @@ pub(crate) struct Call {
     pub(crate) path: String,
     /// The state height header.
     pub(crate) state_height: Option<u64>,
+    /// What the state must pass first.
+    pub(crate) probe: Option<Box<Probe>>,
     /// A JSON body makes it a POST.
     pub(crate) body: Option<Bytes>,
     /// Longer or shorter than the service's limit.
@@ -69,11 +72,6 @@ impl Call {
     /// About a block at a height that somebody may be waiting for.
     pub(crate) fn about_block(self, height: u64) -> Self {
         Self { height: Some(height), urgent: true, ..self }
-    }
-
-    /// Read from the state of a height.
-    pub(crate) fn in_state(self, height: Option<u64>) -> Self {
-        Self { height, state_height: height, ..self }
     }
 
     /// With a time limit of its own.
