@@ -29,6 +29,7 @@ mod judge;
 mod limits;
 mod member;
 mod meter;
+mod observer;
 mod opinions;
 mod origin;
 mod pages;
@@ -61,6 +62,7 @@ pub use grpc::Grpc;
 pub use heads::{EndpointState, Standing};
 pub use limits::Limits;
 pub use meter::describe_metrics;
+pub use observer::{Exchange, Observer};
 pub use origin::{Answer, Origin};
 pub use state::AccountsPage;
 pub use state_at::{Probe, StateAt};
@@ -105,6 +107,14 @@ impl Node {
             grpc: (!grpc.is_empty()).then(|| Grpc::new(grpc, limits)).transpose()?,
             comet,
         })
+    }
+
+    /// The same, with an observer of all answers but those by gRPC.
+    pub fn observed(endpoints: Endpoints, limits: Limits, observer: &Observer) -> Result<Self, SetupError> {
+        let node = Self::new(endpoints, limits)?;
+        let (rest, evm) = (node.rest.as_ref().map(Rest::pool), node.evm.as_ref().map(Evm::pool));
+        [Some(node.comet.pool()), rest, evm].into_iter().flatten().for_each(|pool| pool.observe(observer));
+        Ok(node)
     }
 
     /// The highest height that an endpoint is known to have; 0 before any has told its own.

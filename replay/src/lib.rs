@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+mod asked;
 mod chance;
 mod edit;
 mod error;
@@ -49,7 +50,7 @@ pub use answers::{Twist, Twists};
 pub use error::Error;
 pub use fault::Fault;
 pub use pace::Pace;
-pub use record::{RecordOptions, record};
+pub use record::{RecordOptions, Recorder, record};
 pub use recording::Recording;
 pub use server::{Addresses, Options, ReplayNode};
 pub use tally::{Call, Missing};

@@ -83,10 +83,13 @@ impl Accounts {
         next.or_else(|| heights.values().next_back().map(|of_height| of_height.after))
     }
 
-    /// The JSON of an account in the state of a height; none if it was never listed or never signed a transaction.
+    /// The JSON of an account in the state of a height; none if it never signed a transaction. Of one that was never
+    /// listed, only address and sequence are known, and only they are there.
     pub(crate) fn json(&self, address: &str, height: u64) -> Option<Value> {
-        let mut account = self.listed.get(address)?.clone();
         let sequence = self.sequence(&parse(address)?, height)?;
+        let unlisted =
+            || serde_json::json!({ "@type": "/cosmos.auth.v1beta1.BaseAccount", "address": address });
+        let mut account = self.listed.get(address).cloned().unwrap_or_else(unlisted);
         let inner =
             if account.get("base_account").is_some() { &mut account["base_account"] } else { &mut account };
         inner["sequence"] = sequence.to_string().into();

@@ -163,6 +163,12 @@ impl StateAnswers {
         self.len() == 0
     }
 
+    /// Takes in a line of a test.
+    #[cfg(test)]
+    pub(crate) fn add_line(&mut self, line: &str) {
+        self.add(line.as_bytes()).unwrap();
+    }
+
     /// Takes in a line of `state.ndjson`; of two answers to the same question the first stays.
     pub(super) fn add(&mut self, text: &[u8]) -> Result<(), String> {
         let line: Line<'_> = serde_json::from_slice(text).map_err(|e| e.to_string())?;
