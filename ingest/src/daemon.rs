@@ -369,7 +369,7 @@ mod tests {
         let (begun, mut has_begun) = tokio::sync::mpsc::channel(1);
         let flags = (Arc::clone(&dropping), Arc::clone(&ended));
         let mut changing = Box::pin(change(&store, "test", move |_| {
-            drop(begun.try_send(()));
+            let _begun = begun.try_send(());
             while !flags.0.load(Ordering::SeqCst) {
                 std::thread::yield_now();
             }

@@ -23,6 +23,7 @@ use crate::prepare::next_height;
 use crate::pruned::pruned_height;
 use crate::release::AtOnce;
 use crate::rich::RichList;
+use crate::settled::Settled;
 use crate::sink::{BlockSink, CallSink};
 use crate::source::{BlockSource, CallSource, Doubt, Pace, Proposers, Refresher, Tools};
 
@@ -54,8 +55,7 @@ impl Ingest {
     /// Runs the block lane until `halt` becomes true, with somebody beside it who asks what its blocks could not wait for;
     /// if that fails, it makes `halt` true.
     pub(crate) async fn run_blocks(&self, halt: &watch::Sender<bool>) -> Result<(), Error> {
-        let asker = Asker::new(Arc::clone(&self.node), self.config.vm, self.identity.prefix.clone());
-        let asker = Arc::new(asker);
+        let asker = Arc::new(Asker::new(self.settled(), self.config.vm));
         let (answers, late) = mpsc::channel(ANSWERS_ON_THE_WAY);
         let completer = Completer {
             asker: Arc::clone(&asker),
@@ -165,6 +165,7 @@ impl Ingest {
             let lane = RichList {
                 node: Arc::clone(&self.node),
                 store: Arc::clone(&self.store),
+                settled: self.settled(),
                 prefix: self.identity.prefix.clone(),
                 start_height: self.identity.start_height,
                 handover: Arc::clone(&self.handover),
@@ -214,6 +215,15 @@ impl Ingest {
             late: mpsc::channel(1).1,
             stop,
         })
+    }
+
+    fn settled(&self) -> Settled {
+        Settled {
+            node: Arc::clone(&self.node),
+            store: Arc::clone(&self.store),
+            codec: self.workshops.codec(),
+            prefix: self.identity.prefix.clone(),
+        }
     }
 
     fn tools(&self, cores: &Arc<Semaphore>) -> Tools {

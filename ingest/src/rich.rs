@@ -23,9 +23,9 @@ use std::time::Duration;
 
 use chain::U256;
 use chain::erc20::Erc20Event;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use node::retry::{self, Backoff};
-use node::{Kind, Node};
+use node::{BATCH, ContractCall, Node};
 use schema::meta::{self, RichLane};
 use schema::rich::Address;
 use store::{Counts, Durability, Store, Txn};
@@ -36,8 +36,8 @@ use tokio::time::Instant;
 use self::handover::Handover;
 use self::ledger::ToAsk;
 use self::reconcile::Reconciler;
-use crate::Error;
-use crate::Mark;
+use crate::settled::{Returned, Settled, call_all};
+use crate::{Error, Mark};
 
 /// Rows of one commit, in bytes.
 const MAX_BATCH_BYTES: usize = 4 << 20;
@@ -55,6 +55,7 @@ type HeightEvents = (u64, Vec<Erc20Event>);
 pub(crate) struct RichList {
     pub(crate) node: Arc<Node>,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) settled: Settled,
     pub(crate) prefix: String,
     /// The index's first height.
     pub(crate) start_height: u64,
@@ -226,10 +227,10 @@ impl Worker {
         if balances.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        let asked = futures_util::stream::iter(balances)
-            .map(|ToAsk { contract, account, .. }| self.balance(contract, account, height));
-        let told = self.wait_for(asked.buffered(AT_ONCE).collect::<Vec<_>>());
-        told.map(|told| told.into_iter().collect()).transpose()
+        let asked: Vec<_> = balances.iter().map(|asked| (asked.contract, asked.account)).collect();
+        let told = futures_util::stream::iter(asked.chunks(BATCH)).map(|some| self.balances(some, height));
+        let told = self.wait_for(told.buffered(AT_ONCE).try_concat());
+        told.transpose()
     }
 
     /// What happened to balances at each of `heights`; `None` if it is to stop.
@@ -260,24 +261,29 @@ impl Worker {
         })
     }
 
-    /// What the contract says that `account` holds at `height`, asked until there is an answer.
+    /// What the contract says that `account` holds at `height`, asked until there is a final answer.
     async fn balance(&self, contract: &Address, account: &Address, height: u64) -> Result<Told, Error> {
-        let Some(evm) = &self.list.node.evm else { return Ok(Told::Nothing) };
-        let data = chain::abi::balance_of(*account);
-        let at = async |height: Option<u64>| {
-            retry::until(Backoff::default(), "balance", || evm.call(*contract, &data, height)).await
+        let told = self.balances(&[(*contract, *account)], height).await?;
+        Ok(told.first().copied().unwrap_or(Told::Nothing))
+    }
+
+    /// What contracts say that accounts hold at `height`, in the same order.
+    async fn balances(&self, asked: &[(Address, Address)], height: u64) -> Result<Vec<Told>, Error> {
+        let settled = &self.list.settled;
+        let Some(evm) = &settled.node.evm else { return Ok(vec![Told::Nothing; asked.len()]) };
+        let call = |(to, account): &(Address, Address)| ContractCall {
+            to: *to,
+            data: chain::abi::balance_of(*account).to_vec(),
         };
-        let (answer, latest) = match at(Some(height)).await {
-            Err(node::Error::Pruned { .. }) => (at(None).await, true),
-            answer => (answer, false),
+        let calls: Vec<_> = asked.iter().map(call).collect();
+        let probe = settled.probe(height)?;
+        let ask = || async {
+            let state = settled.state(height, probe.as_ref())?;
+            call_all(evm, &state, &calls).await.into_iter().collect::<Result<Vec<_>, node::Error>>()
         };
-        match answer {
-            Ok(answer) => Ok(chain::abi::read_uint(&answer).map_or(Told::Nothing, |amount| {
-                if latest { Told::Latest(amount) } else { Told::Exactly(amount) }
-            })),
-            Err(error) if error.kind() == Kind::Permanent => Ok(Told::Nothing),
-            Err(error) => Err(Error::node(height, "balance", error)),
-        }
+        let told = retry::until(Backoff::default(), "balances", ask).await;
+        let told = told.map_err(|error| Error::node(height, "balances", error))?;
+        Ok(told.into_iter().map(Told::from).collect())
     }
 }
 
@@ -290,4 +296,16 @@ enum Told {
     Latest(U256),
     /// It does not say.
     Nothing,
+}
+
+impl From<Option<Returned>> for Told {
+    fn from(answer: Option<Returned>) -> Self {
+        let amount =
+            answer.and_then(|Returned { bytes, latest }| Some((chain::abi::read_uint(&bytes)?, latest)));
+        match amount {
+            Some((amount, false)) => Self::Exactly(amount),
+            Some((amount, true)) => Self::Latest(amount),
+            None => Self::Nothing,
+        }
+    }
 }

@@ -53,7 +53,7 @@ impl BlockSource {
     /// The block of `height` with everything that is indexed of it.
     pub(crate) async fn whole(&self, height: u64) -> Result<Block, Error> {
         let mut block = self.block(height).await?;
-        block.answers = self.inquiry.ask(height, &block.nfts).await?;
+        block.answers = self.inquiry.ask(height, block.probe.as_ref(), &block.nfts).await?;
         if let Some(handover) = &self.handover {
             handover.keep(height, std::mem::take(&mut block.erc20));
         }

@@ -85,7 +85,7 @@ impl Walk<'_> {
         if let Some(first) = derived.block.nfts.first() {
             self.nfts.go_to(height, ground, &*chain.scratch)?;
             logs = chain.remembers(height, &first.event).await;
-            derived.block.answers = chain.answers(height, &derived.block.nfts).await?;
+            derived.block.answers = chain.answers(&derived.block).await?;
         }
         let calls = calls_before(ground, height)?;
         let made = made::rows(chain, ground, derived, (&before, &calls))?;
