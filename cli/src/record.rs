@@ -1,12 +1,19 @@
 //! `cairn record`: makes a recording of a live node.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use ::replay::RecordOptions;
+use ::replay::{RecordOptions, Recorder};
 use anyhow::Context as _;
+use ingest::config::{BELIEVE_AFTER, LOOK_AHEAD, MAX_REWIND};
+use ingest::{Ingest, Verify};
 use node::retry::{self, Backoff};
 use node::{Endpoints, Limits, Node};
+use schema::nft::{Questions, question_height};
+use store::key::All;
+use store::{Order, RocksOptions, RocksStore, Store};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::settings::Settings;
@@ -15,6 +22,9 @@ use crate::{interrupt, logging, output, runtime};
 
 /// How often a line is logged.
 const LOG_EVERY: Duration = Duration::from_secs(5);
+
+/// How often the node is asked for a new block.
+const POLL: Duration = Duration::from_millis(250);
 
 /// Flags of `cairn record`.
 #[derive(Debug, clap::Args)]
@@ -74,11 +84,61 @@ async fn record(args: &Record, endpoints: Endpoints) -> anyhow::Result<()> {
             tracing::info!(height, to, "recording");
         }
     };
-    let about = ::replay::record(endpoints, &args.out, from, to, &options, on_height).await?;
+    let mut recorder = Recorder::open(endpoints, &args.out, from, to, &options).await?;
+    recorder.heights(on_height).await?;
+    tracing::info!(
+        from,
+        to,
+        "indexing the recorded heights, to record the answers about state that this takes"
+    );
+    index(&recorder, from, to).await?;
+    let about = recorder.finish().await?;
     let out = args.out.display();
     output::print(&format!(
         "{out}: {} heights {} to {}, {} transactions, {} EVM transactions\n",
         about.chain_id, about.first_height, about.last_height, about.txs, about.evm_txs
     ))?;
     Ok(())
+}
+
+/// Indexes the heights into a temporary directory, so that every answer which an index requests is in the recording.
+async fn index(recorder: &Recorder, from: u64, to: u64) -> anyhow::Result<()> {
+    let dir = tempfile::Builder::new().prefix("cairn-record-").tempdir();
+    let dir = dir.context("making a temporary directory")?;
+    let store: Arc<dyn Store> =
+        Arc::new(RocksStore::open(dir.path(), schema::TABLES, RocksOptions::default())?);
+    let config = ingest::Config {
+        chain_id: recorder.chain_id().to_owned(),
+        vm: recorder.vm().parse()?,
+        prefix: None,
+        start_height: Some(from),
+        // Traces are recorded by height.
+        internal_txs: false,
+        rich_list: true,
+        reconcile_every: None,
+        look_ahead: LOOK_AHEAD,
+        poll: POLL,
+        verify: Verify::Hashes,
+        believe_after: BELIEVE_AFTER,
+        max_rewind: MAX_REWIND,
+        keep_trying: None,
+    };
+    let ingest = Ingest::prepare(config, Arc::new(recorder.node()?), Arc::clone(&store)).await?;
+    let (stop, stopped) = watch::channel(false);
+    let mut marks = ingest.marks();
+    let done = async {
+        while marks.done() < to || has_questions(&*store, to)? {
+            marks.moved().await;
+        }
+        stop.send_replace(true);
+        Ok(())
+    };
+    tokio::try_join!(async { ingest.run(stopped).await.map_err(anyhow::Error::from) }, done)?;
+    Ok(())
+}
+
+/// Whether something about an NFT of these heights is still to be asked.
+fn has_questions(store: &dyn Store, to: u64) -> anyhow::Result<bool> {
+    let first = store::table::rows::<Questions>(&*store.snapshot()?, &All, Order::Asc, 1)?;
+    Ok(first.first().is_some_and(|(number, _)| question_height(*number) <= to))
 }

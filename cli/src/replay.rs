@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::replay::{Addresses, Fault, Options, Recording, ReplayNode};
+use ::replay::{Addresses, Fault, Options, Pace, Recording, ReplayNode};
 
 use crate::settings::Settings;
 use crate::settings::given::{Given, Log};
@@ -49,6 +50,16 @@ pub(crate) struct Replay {
     /// Which requests the faults hit; a random one is taken and printed if none is given
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// Transactions that the node gives a second, each with its block, results and receipt. All answers that these
+    /// options slow down are made one after another, so that traces and calls hold up blocks as they do on a real node
+    #[arg(long, value_name = "NUMBER")]
+    pace_txs: Option<NonZeroU32>,
+    /// Transactions that it traces a second
+    #[arg(long, value_name = "NUMBER")]
+    pace_traces: Option<NonZeroU32>,
+    /// Time that it takes for each eth_call, as in 1ms, in a batch too
+    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    pace_call: Span,
     #[command(flatten)]
     log: Given<Log>,
 }
@@ -61,7 +72,8 @@ pub(crate) fn run(args: Replay) -> anyhow::Result<()> {
     let at = Addresses { comet, rest, json_rpc, executor };
     let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(()));
     let block_every = args.block_every.map(|Span(time)| time);
-    let options = Options { up_to: args.up_to, block_every, faults: args.fault, seed };
+    let pace = Pace { txs: args.pace_txs, traces: args.pace_traces, call: args.pace_call.0 };
+    let options = Options { up_to: args.up_to, block_every, faults: args.fault, seed, pace };
     let recorded = Recording::open(&args.dir)?;
     let recording = Arc::new(match args.fork_at {
         Some(at) => recorded.forked(at, args.fork_seed)?,

@@ -140,7 +140,7 @@ fn ask(recording: &Recording, service: Service, shown: u64, target: &str, body: 
         .header("x-cosmos-block-height", HeaderValue::from(shown));
     let Ok(request) = request.body(Bytes::copy_from_slice(body)) else { return false };
     let tally = Tally::default();
-    let view = View { recording, shown, twists: Twists::default(), tally: &tally };
+    let view = View { recording, shown, twists: Twists::default(), lagging: &[], tally: &tally };
     let one = answer(service, view, &request);
     assert_eq!(one, answer(service, view, &request), "the same question has the same answer");
     one.status.is_success()

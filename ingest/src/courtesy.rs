@@ -4,14 +4,24 @@
 //! Two things together do it (`docs/reliability.md` has the figures): the threads of the index have a lower priority, and
 //! those that work give up their core after every transaction, so that whoever waits for it is noticed.
 
-/// The niceness of the index's threads: enough to come after a request, and not so much that a busy machine stops the index.
-const NICENESS: i32 = 15;
+/// How much nicer the index's threads are than the process: enough to come after a request, and not so much that a busy
+/// machine stops the index.
+#[cfg(target_os = "linux")]
+const NICER_BY: i32 = 15;
 
 /// Gives the calling thread the priority of the index; to be called where a runtime starts its threads. One that cannot be
-/// lowered works as well, only less politely.
+/// lowered works as well, only less politely. Only on Linux has a thread a priority of its own: elsewhere the same call
+/// would slow down the threads that answer requests too.
 pub fn behind_readers() {
-    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-        tracing::debug!(%error, "the priority of a thread stays as it is");
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{getpriority_process, setpriority_process};
+        // That of the first thread, since this one inherits the priority of whichever started it. The kernel caps the sum.
+        let own = getpriority_process(Some(rustix::process::getpid()));
+        let lowered = own.and_then(|own| setpriority_process(None, own + NICER_BY));
+        if let Err(error) = lowered {
+            tracing::debug!(%error, "the priority of a thread stays as it is");
+        }
     }
 }
 

@@ -9,7 +9,8 @@
 //!
 //! What must hold: rows are taken back only while no lane runs.
 
-use std::sync::Arc;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use chain::Vm;
@@ -20,13 +21,14 @@ use schema::rewind::{self, By};
 use schema::rollback;
 use store::Store;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::Error;
 use crate::advice;
 use crate::config::{Config, Verify};
 use crate::derive::Workshops;
 use crate::endorse::Endorsements;
-use crate::fork::{Forks, Verdict};
+use crate::fork::{Damping, Forks, Verdict};
 use crate::lanes::Cores;
 use crate::marks::{Marks, Published};
 use crate::meter::Event;
@@ -45,6 +47,7 @@ pub struct Ingest {
     pub(crate) identity: Identity,
     pub(crate) published: Published,
     pub(crate) handover: Arc<Handover>,
+    pub(crate) damping: Mutex<Damping>,
 }
 
 impl Ingest {
@@ -248,8 +251,25 @@ impl Ingest {
             Verdict::GoOn => Ok(true),
             Verdict::Contradiction => Ok(false),
             Verdict::GoBackTo(to) => {
+                self.damp(height).await;
                 self.go_back_to(to, "the chain has another history above it").await.map(|()| true)
             }
+        }
+    }
+
+    /// Waits, where a single endpoint shows one history after the other.
+    async fn damp(&self, height: u64) {
+        if self.node.comet.endpoints().len() > 1 {
+            return;
+        }
+        let pause = self.damping.lock().unwrap_or_else(PoisonError::into_inner).pause(Instant::now());
+        if let Some(pause) = pause {
+            tracing::error!(
+                height,
+                pause_s = pause.as_secs(),
+                "the endpoint shows different histories again and again: is it a load balancer over nodes that differ?"
+            );
+            tokio::time::sleep(pause).await;
         }
     }
 
@@ -283,11 +303,28 @@ pub(crate) async fn change<T: Send + 'static>(
 ) -> Result<T, Error> {
     loop {
         let (shared, make) = (Arc::clone(store), make.clone());
-        let made = tokio::task::spawn_blocking(move || make(&*shared)).await;
-        match made.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })? {
+        let (running, ended) = mpsc::channel();
+        let _waiting = Ended(ended);
+        let made = tokio::task::spawn_blocking(move || {
+            let made = make(&*shared);
+            drop((shared, running));
+            made
+        });
+        match made.await.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })? {
             Err(error) if error.is_full() => wait_for_room(&**store, &error).await,
             made => return made,
         }
+    }
+}
+
+/// Waits, when it is dropped, for the thread that has the sender: a shutdown that drops a change must not close the store
+/// while it is written.
+struct Ended(mpsc::Receiver<Infallible>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // Nothing is sent: this is an error as soon as the sender is gone.
+        let _ended = self.0.recv();
     }
 }
 
@@ -314,4 +351,38 @@ pub(crate) fn causes(error: &dyn std::error::Error) -> String {
         next = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use futures_util::FutureExt as _;
+    use store::MemStore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_that_is_dropped_has_ended_when_that_returns() {
+        let store: Arc<dyn Store> = Arc::new(MemStore::new());
+        let [dropping, ended] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let (begun, mut has_begun) = tokio::sync::mpsc::channel(1);
+        let flags = (Arc::clone(&dropping), Arc::clone(&ended));
+        let mut changing = Box::pin(change(&store, "test", move |_| {
+            let _begun = begun.try_send(());
+            while !flags.0.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            // Long enough for a drop that does not wait to be over.
+            (0..10_000).for_each(|_| std::thread::yield_now());
+            flags.1.store(true, Ordering::SeqCst);
+            Ok(())
+        }));
+        assert!((&mut changing).now_or_never().is_none());
+        assert_eq!(has_begun.recv().await, Some(()));
+        dropping.store(true, Ordering::SeqCst);
+        drop(changing);
+        assert!(ended.load(Ordering::SeqCst));
+        assert_eq!(Arc::strong_count(&store), 1);
+    }
 }

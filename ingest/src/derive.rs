@@ -114,6 +114,8 @@ pub struct Block {
     pub answers: Answers,
     /// What happened to balances of ERC-20s, in order.
     pub erc20: Vec<Erc20Event>,
+    /// What the state after it passes and no state before, where a transaction gives that.
+    pub probe: Option<node::Probe>,
 }
 
 /// A Cosmos transaction.

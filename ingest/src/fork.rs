@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use chain::comet::{self, BlockAnswer};
 use chain::proof;
+use node::retry::Backoff;
 use node::{Kind, Origin};
 use schema::block::hash_at;
 use store::Store;
@@ -24,6 +25,35 @@ use crate::source::{self, Patience, insist};
 
 /// How long endpoints that do not answer are waited for before those are believed that did.
 const HEARING: Duration = Duration::from_secs(20);
+
+/// Pauses between rewinds to the history of a single endpoint. One behind a load balancer may show two histories in turn,
+/// and each change takes blocks back and indexes them again.
+#[derive(Debug, Default)]
+pub(crate) struct Damping {
+    last: Option<Instant>,
+    in_a_row: u32,
+}
+
+impl Damping {
+    /// Rewinds that are made at once.
+    const FREE: u32 = 3;
+    /// After this long without one, the count begins anew.
+    const CALM: Duration = Duration::from_mins(30);
+    /// The longest pause is below this.
+    const PAUSES: Backoff =
+        Backoff { initial: Duration::from_secs(5), max: Duration::from_mins(5), jitter_percent: 0 };
+
+    /// Counts a rewind and gives the pause before it.
+    pub(crate) fn pause(&mut self, now: Instant) -> Option<Duration> {
+        if self.last.is_none_or(|last| now.saturating_duration_since(last) > Self::CALM) {
+            self.in_a_row = 0;
+        }
+        let pause = self.in_a_row.checked_sub(Self::FREE).map(|steps| Self::PAUSES.delay(steps));
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        self.last = Some(now);
+        pause
+    }
+}
 
 /// What to do about it.
 #[derive(Debug, PartialEq, Eq)]
@@ -121,7 +151,11 @@ impl Forks {
         let Some(ours) = hash_at(&*self.store.snapshot()?, before)? else { return Ok(false) };
         let Some(endorsements) = &mut self.endorsements else { return Ok(false) };
         let is_it = |block: &BlockAnswer<'_>| block.hash == ours && proof::check_header(block).is_ok();
-        let before = source::known(&self.node, before, is_it).await?.bytes;
+        let before = match source::known(&self.node, before, is_it).await {
+            // No endpoint has it: there is nothing that the signatures could be held against.
+            Err(Error::Elsewhere { .. }) => return Ok(false),
+            before => before?.bytes,
+        };
         let (Ok(block), Ok(next)) =
             (self.node.comet.block_by(height, by).await, self.node.comet.block_by(height + 1, by).await)
         else {
@@ -203,4 +237,22 @@ fn follows(before: &[u8], block: &[u8]) -> Option<[u8; 32]> {
     let (before, block) = (comet::parse_block(before).ok()?, comet::parse_block(block).ok()?);
     let fits = block.header.last_block_hash == Some(before.hash) && proof::check_header(&block).is_ok();
     fits.then_some(block.hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rewinds_in_a_row_are_made_ever_more_slowly_until_there_is_calm() {
+        let (mut damping, mut now) = (Damping::default(), Instant::now());
+        let mut seconds = |damping: &mut Damping, after: Duration| {
+            now += after;
+            damping.pause(now).map_or(0, |pause| pause.as_secs())
+        };
+        let minute = Duration::from_mins(1);
+        let paused: Vec<u64> = (0..11).map(|_| seconds(&mut damping, minute)).collect();
+        assert_eq!(paused, [0, 0, 0, 5, 10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(seconds(&mut damping, 31 * minute), 0);
+    }
 }

@@ -21,16 +21,21 @@ use crate::nft::asker::Asker;
 use crate::nft::completer::Completer;
 use crate::nft::wanted::Inquiry;
 use crate::prepare::next_height;
+use crate::pruned::pruned_height;
 use crate::release::AtOnce;
 use crate::rich::RichList;
+use crate::settled::Settled;
 use crate::sink::{BlockSink, CallSink};
-use crate::source::{BlockSource, CallSource, Doubt, Proposers, Refresher, Tools};
+use crate::source::{BlockSource, CallSource, Doubt, Pace, Proposers, Refresher, Tools};
 
 /// Answers between the one who asks and the lane.
 const ANSWERS_ON_THE_WAY: usize = 16;
 
 /// A lane that the others can do without is tried again after this long.
 const RETRY_LANE: Duration = Duration::from_secs(30);
+
+/// How often the node is asked whether it can trace the last block of the block lane.
+const RETRY_PRUNED: Duration = Duration::from_secs(5);
 
 /// How many heights may be derived at once. Traces have permits of their own, and fewer: however many wait to be derived,
 /// a block does not wait behind them.
@@ -51,8 +56,7 @@ impl Ingest {
     /// Runs the block lane until `halt` becomes true, with somebody beside it who asks what its blocks could not wait for;
     /// if that fails, it makes `halt` true.
     pub(crate) async fn run_blocks(&self, halt: &watch::Sender<bool>) -> Result<(), Error> {
-        let asker = Asker::new(Arc::clone(&self.node), self.config.vm, self.identity.prefix.clone());
-        let asker = Arc::new(asker);
+        let asker = Arc::new(Asker::new(self.settled(), self.config.vm));
         let (answers, late) = mpsc::channel(ANSWERS_ON_THE_WAY);
         let completer = Completer {
             asker: Arc::clone(&asker),
@@ -128,7 +132,31 @@ impl Ingest {
                 Err(error) => Err(error),
             };
             let Err(error) = outcome else { return };
+            let error = match self.past_pruned(error, &mut halt).await {
+                Ok(()) => continue,
+                Err(error) => error,
+            };
             self.after_failure("internal_txs", &error, &mut halt).await;
+        }
+    }
+
+    /// If `error` says that the node has pruned the next height's state, waits until the lane can continue after it;
+    /// otherwise gives the error back.
+    async fn past_pruned(&self, error: Error, halt: &mut watch::Receiver<bool>) -> Result<(), Error> {
+        let Some(pruned) = pruned_height(&error) else { return Err(error) };
+        let skipping = async {
+            let mut logged = false;
+            while !self.skip_pruned(pruned, &error).await? {
+                if !std::mem::replace(&mut logged, true) {
+                    tracing::warn!(height = pruned, error = %causes(&error), "no height can be traced yet");
+                }
+                tokio::time::sleep(RETRY_PRUNED).await;
+            }
+            Ok(())
+        };
+        tokio::select! {
+            skipped = skipping => skipped,
+            _ = halt.wait_for(|halt| *halt) => Ok(()),
         }
     }
 
@@ -138,6 +166,7 @@ impl Ingest {
             let lane = RichList {
                 node: Arc::clone(&self.node),
                 store: Arc::clone(&self.store),
+                settled: self.settled(),
                 prefix: self.identity.prefix.clone(),
                 start_height: self.identity.start_height,
                 handover: Arc::clone(&self.handover),
@@ -177,6 +206,7 @@ impl Ingest {
             source: Arc::new(CallSource {
                 tools: self.tools(&self.cores.calls),
                 store: Arc::clone(&self.store),
+                pace: Some(Pace::new(self.published.chain.subscribe(), self.published.blocks.subscribe())),
             }),
             release: AtOnce,
             next: at.height.saturating_add(1).max(self.identity.start_height),
@@ -188,6 +218,15 @@ impl Ingest {
             late: mpsc::channel(1).1,
             stop,
         })
+    }
+
+    fn settled(&self) -> Settled {
+        Settled {
+            node: Arc::clone(&self.node),
+            store: Arc::clone(&self.store),
+            codec: self.workshops.codec(),
+            prefix: self.identity.prefix.clone(),
+        }
     }
 
     fn tools(&self, cores: &Arc<Semaphore>) -> Tools {

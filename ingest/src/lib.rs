@@ -18,6 +18,8 @@
 //! | [`mod@derive`] | raw answers of a height → what its indexes need; pure |
 //! | [`nft`] | what is asked about NFTs, with the block and after it |
 //! | `rich` | the lane of ERC-20 holders |
+//! | `pruned` | where internal transactions begin on a node that has pruned old state |
+//! | `settled` | when an answer about the state of a height is final |
 //! | `sink`, `index` | a derived height → rows |
 //! | `courtesy` | gives way to requests |
 //! | [`meter`] | what is counted |
@@ -43,8 +45,10 @@ mod marks;
 pub mod meter;
 pub mod nft;
 mod prepare;
+mod pruned;
 mod release;
 mod rich;
+mod settled;
 mod sink;
 mod source;
 pub mod verify;

@@ -105,6 +105,7 @@ impl Ingest {
             cores: Cores::of_this_machine(),
             published,
             handover: Arc::default(),
+            damping: std::sync::Mutex::default(),
             config,
             node,
             store,

@@ -23,9 +23,9 @@ use std::time::Duration;
 
 use chain::U256;
 use chain::erc20::Erc20Event;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use node::retry::{self, Backoff};
-use node::{Kind, Node};
+use node::{BATCH, ContractCall, Node};
 use schema::meta::{self, RichLane};
 use schema::rich::Address;
 use store::{Counts, Durability, Store, Txn};
@@ -36,8 +36,8 @@ use tokio::time::Instant;
 use self::handover::Handover;
 use self::ledger::ToAsk;
 use self::reconcile::Reconciler;
-use crate::Error;
-use crate::Mark;
+use crate::settled::{Returned, Settled, call_all};
+use crate::{Error, Mark};
 
 /// Rows of one commit, in bytes.
 const MAX_BATCH_BYTES: usize = 4 << 20;
@@ -55,6 +55,7 @@ type HeightEvents = (u64, Vec<Erc20Event>);
 pub(crate) struct RichList {
     pub(crate) node: Arc<Node>,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) settled: Settled,
     pub(crate) prefix: String,
     /// The index's first height.
     pub(crate) start_height: u64,
@@ -86,6 +87,14 @@ impl RichList {
     }
 }
 
+/// How far heights were applied.
+enum Applied {
+    /// So many of them.
+    Heights(usize),
+    /// None: these balances at the first of them must be asked for.
+    Unknown(Vec<ToAsk>),
+}
+
 /// The lane on its thread.
 struct Worker {
     list: RichList,
@@ -99,13 +108,17 @@ impl Worker {
         let mut reconciler = Reconciler::default();
         let mut sampled = Instant::now();
         loop {
-            match self.next(&lane, sampled) {
+            match self.next(&lane, sampled, reconciler.is_healing()) {
                 Next::Stop => return Ok(()),
                 Next::Heights(last) => {
                     if self.heights(&mut lane, last)?.is_none() {
                         return Ok(());
                     }
                     self.publish(&lane);
+                    // Otherwise blocks that come without a pause would leave a token as it is.
+                    if reconciler.is_healing() && self.sample(&mut reconciler, &lane)?.is_none() {
+                        return Ok(());
+                    }
                 }
                 Next::Sample => {
                     if self.sample(&mut reconciler, &lane)?.is_none() {
@@ -122,9 +135,9 @@ impl Worker {
     }
 
     /// Waits for something to do.
-    fn next(&mut self, lane: &RichLane, sampled: Instant) -> Next {
+    fn next(&mut self, lane: &RichLane, sampled: Instant, is_healing: bool) -> Next {
         let RichList { blocks, stop, reconcile_every, .. } = &mut self.list;
-        let due = reconcile_every.map(|every| sampled + every);
+        let due = reconcile_every.map(|every| if is_healing { sampled } else { sampled + every });
         self.runtime.block_on(async {
             let sample = async {
                 match due {
@@ -144,29 +157,69 @@ impl Worker {
     }
 
     /// Applies the heights up to `last`, or some of them; `None` if it is to stop.
+    ///
+    /// Whatever the node is asked is asked between snapshots: the store keeps all that an open one can see.
     fn heights(&self, lane: &mut RichLane, last: u64) -> Result<Option<()>, Error> {
+        let last = last.min(lane.height + HEIGHTS_AT_ONCE);
+        let Some(heights) = self.events(lane.height + 1..=last)? else { return Ok(None) };
+        let (mut rest, mut told) = (heights.as_slice(), None);
+        while let Some((next, _)) = rest.first() {
+            match self.apply(lane, rest, told.take())? {
+                Applied::Heights(n) => rest = &rest[n..],
+                Applied::Unknown(balances) => {
+                    told = self.ask(&balances, *next)?;
+                    if told.is_none() {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(Some(()))
+    }
+
+    /// Applies as many of `heights` as need no more answers than `told`, which is about the first of them.
+    fn apply(
+        &self,
+        lane: &mut RichLane,
+        heights: &[HeightEvents],
+        mut told: Option<Vec<Told>>,
+    ) -> Result<Applied, Error> {
         let snapshot = self.list.store.snapshot()?;
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
-        let last = last.min(lane.height + HEIGHTS_AT_ONCE);
-        let Some(heights) = self.events(lane.height + 1..=last)? else { return Ok(None) };
+        let mut applied = 0;
+        let first_told = told.clone();
         for (height, events) in heights {
-            let ask = |balances: &[ToAsk]| self.ask(balances, height);
-            if ledger::apply(height, &events, &mut txn, ask)?.is_none() {
-                return Ok(None);
+            let mut unknown = Vec::new();
+            let known = |balances: &[ToAsk]| {
+                let known = told.take().or_else(|| balances.is_empty().then(Vec::new));
+                if known.is_none() {
+                    unknown = balances.to_vec();
+                }
+                Ok(known)
+            };
+            if ledger::apply(*height, events, &mut txn, known)?.is_none() {
+                // The transaction has a part of this height, so it cannot be committed.
+                drop(txn);
+                drop(snapshot);
+                return match applied {
+                    0 => Ok(Applied::Unknown(unknown)),
+                    _ => self.apply(lane, &heights[..applied], first_told),
+                };
             }
-            lane.height = height;
+            applied += 1;
             if txn.bytes() >= MAX_BATCH_BYTES {
                 break;
             }
         }
+        lane.height += applied as u64;
         meta::put(&mut txn, lane);
         let (batch, _pending) = txn.finish();
         drop(snapshot);
-        let synced = if lane.height == last { Durability::Synced } else { Durability::Buffered };
+        let synced = if applied == heights.len() { Durability::Synced } else { Durability::Buffered };
         self.list.store.commit(batch, synced)?;
         tracing::debug!(lane = "rich_list", height = lane.height, "committed");
-        Ok(Some(()))
+        Ok(Applied::Heights(applied))
     }
 
     /// What the contracts say about `balances` at `height`, in the same order; `None` if the lane is to stop.
@@ -174,10 +227,10 @@ impl Worker {
         if balances.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        let asked = futures_util::stream::iter(balances)
-            .map(|ToAsk { contract, account, .. }| self.balance(contract, account, height));
-        let told = self.wait_for(asked.buffered(AT_ONCE).collect::<Vec<_>>());
-        told.map(|told| told.into_iter().collect()).transpose()
+        let asked: Vec<_> = balances.iter().map(|asked| (asked.contract, asked.account)).collect();
+        let told = futures_util::stream::iter(asked.chunks(BATCH)).map(|some| self.balances(some, height));
+        let told = self.wait_for(told.buffered(AT_ONCE).try_concat());
+        told.transpose()
     }
 
     /// What happened to balances at each of `heights`; `None` if it is to stop.
@@ -208,24 +261,29 @@ impl Worker {
         })
     }
 
-    /// What the contract says that `account` holds at `height`, asked until there is an answer.
+    /// What the contract says that `account` holds at `height`, asked until there is a final answer.
     async fn balance(&self, contract: &Address, account: &Address, height: u64) -> Result<Told, Error> {
-        let Some(evm) = &self.list.node.evm else { return Ok(Told::Nothing) };
-        let data = chain::abi::balance_of(*account);
-        let at = async |height: Option<u64>| {
-            retry::until(Backoff::default(), "balance", || evm.call(*contract, &data, height)).await
+        let told = self.balances(&[(*contract, *account)], height).await?;
+        Ok(told.first().copied().unwrap_or(Told::Nothing))
+    }
+
+    /// What contracts say that accounts hold at `height`, in the same order.
+    async fn balances(&self, asked: &[(Address, Address)], height: u64) -> Result<Vec<Told>, Error> {
+        let settled = &self.list.settled;
+        let Some(evm) = &settled.node.evm else { return Ok(vec![Told::Nothing; asked.len()]) };
+        let call = |(to, account): &(Address, Address)| ContractCall {
+            to: *to,
+            data: chain::abi::balance_of(*account).to_vec(),
         };
-        let (answer, latest) = match at(Some(height)).await {
-            Err(node::Error::Pruned { .. }) => (at(None).await, true),
-            answer => (answer, false),
+        let calls: Vec<_> = asked.iter().map(call).collect();
+        let probe = settled.probe(height)?;
+        let ask = || async {
+            let state = settled.state(height, probe.as_ref())?;
+            call_all(evm, &state, &calls).await.into_iter().collect::<Result<Vec<_>, node::Error>>()
         };
-        match answer {
-            Ok(answer) => Ok(chain::abi::read_uint(&answer).map_or(Told::Nothing, |amount| {
-                if latest { Told::Latest(amount) } else { Told::Exactly(amount) }
-            })),
-            Err(error) if error.kind() == Kind::Permanent => Ok(Told::Nothing),
-            Err(error) => Err(Error::node(height, "balance", error)),
-        }
+        let told = retry::until(Backoff::default(), "balances", ask).await;
+        let told = told.map_err(|error| Error::node(height, "balances", error))?;
+        Ok(told.into_iter().map(Told::from).collect())
     }
 }
 
@@ -238,4 +296,16 @@ enum Told {
     Latest(U256),
     /// It does not say.
     Nothing,
+}
+
+impl From<Option<Returned>> for Told {
+    fn from(answer: Option<Returned>) -> Self {
+        let amount =
+            answer.and_then(|Returned { bytes, latest }| Some((chain::abi::read_uint(&bytes)?, latest)));
+        match amount {
+            Some((amount, false)) => Self::Exactly(amount),
+            Some((amount, true)) => Self::Latest(amount),
+            None => Self::Nothing,
+        }
+    }
 }

@@ -100,7 +100,11 @@ impl Sink<BlockFrames> for CallSink {
             index.apply(frames, &self.lane, txn)?;
         }
         let added: usize = frames.txs.iter().map(|tx| tx.parties.len()).sum();
-        self.lane = CallLane { height: frames.height, calls: self.lane.calls + added as u64 };
+        self.lane = CallLane {
+            height: frames.height,
+            calls: self.lane.calls + added as u64,
+            complete_from: self.lane.complete_from,
+        };
         meta::put(txn, &self.lane);
         Ok(())
     }

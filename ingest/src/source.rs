@@ -1,5 +1,6 @@
 //! From the node to a derived height: what is asked, when it is asked again, and who renders what we cannot.
 
+mod answers;
 mod blocks;
 mod calls;
 mod contradiction;
@@ -18,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 pub(crate) use self::blocks::BlockSource;
-pub(crate) use self::calls::CallSource;
+pub(crate) use self::calls::{CALL_TRACES, CallSource, Pace};
 pub(crate) use self::doubt::Doubt;
 pub(crate) use self::proposers::Proposers;
 pub(crate) use self::registry::{Refresher, bootstrap};
@@ -61,11 +62,24 @@ pub(crate) async fn insist<T, F: Future<Output = Result<T, node::Error>>>(
     what: &'static str,
     ask: impl FnMut() -> F,
 ) -> Result<T, Error> {
-    retry::until(Backoff::default(), what, ask).await.map_err(|source| Error::node(height, what, source))
+    insist_every(Backoff::default(), height, what, ask).await
 }
 
-/// The `/block` answer about a block at `height` that is indexed, so that somebody gave it: whoever has another there is
-/// asked again, since he may be the one that comes back to it.
+/// The same with other pauses.
+pub(crate) async fn insist_every<T, F: Future<Output = Result<T, node::Error>>>(
+    backoff: Backoff,
+    height: u64,
+    what: &'static str,
+    ask: impl FnMut() -> F,
+) -> Result<T, Error> {
+    retry::until(backoff, what, ask).await.map_err(|source| Error::node(height, what, source))
+}
+
+/// How often a block that is indexed is asked for where every endpoint has another: about half a minute.
+const KNOWN_ATTEMPTS: u32 = 12;
+
+/// The `/block` answer about a block at `height` that is indexed, so that an endpoint gave it. One that has another there
+/// is asked again, since it may come back to it, until all history has to be doubted ([`Error::Elsewhere`]).
 pub(crate) async fn known(
     node: &Node,
     height: u64,
@@ -78,10 +92,13 @@ pub(crate) async fn known(
         if is_it(&answer) {
             return Ok(answer);
         }
-        if let Ok(Some(answer)) = node.comet.block_from_other(height, &answer.origin).await
-            && is_it(&answer)
+        if let Ok(Some(other)) = node.comet.block_from_other(height, &answer.origin).await
+            && is_it(&other)
         {
-            return Ok(answer);
+            return Ok(other);
+        }
+        if patience.steps >= KNOWN_ATTEMPTS {
+            return Err(Error::Elsewhere { height, origin: answer.origin });
         }
         patience.wait(&"it is not the block that is indexed").await;
     }

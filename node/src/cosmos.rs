@@ -18,6 +18,8 @@ use crate::limits::Limits;
 use crate::pool::Pool;
 use crate::rpc::number_after;
 use crate::search::{is_bad_search, is_index_off};
+use crate::state::sequence_of;
+use crate::state_at::StateAt;
 use crate::url::Url;
 
 /// Asks one chain's REST servers.
@@ -46,10 +48,10 @@ impl Rest {
         &self.pool
     }
 
-    /// The JSON answer to a GET. `path_and_query` begins with `/` and is percent-encoded; `height` selects
-    /// the state that a state query reads, `None` the latest.
-    pub async fn get(&self, path_and_query: &str, height: Option<u64>) -> Result<Bytes, Error> {
-        self.ask(Call::get(path_and_query, path_and_query.to_owned()).in_state(height)).await
+    /// The JSON answer to a GET. `path_and_query` begins with `/` and is percent-encoded; `state` is what a
+    /// state query reads.
+    pub async fn get(&self, path_and_query: &str, state: impl Into<StateAt>) -> Result<Bytes, Error> {
+        self.ask(Call::get(path_and_query, path_and_query.to_owned()).in_state(state)).await
     }
 
     /// The JSON answer to a POST of the JSON text `body`.
@@ -143,7 +145,7 @@ impl Rest {
     }
 }
 
-fn malformed(endpoint: &Endpoint, call: &Call, e: &serde_json::Error) -> Error {
+pub(crate) fn malformed(endpoint: &Endpoint, call: &Call, e: &serde_json::Error) -> Error {
     Error::Malformed { at: endpoint.site(call), reason: e.to_string() }
 }
 
@@ -155,6 +157,15 @@ pub(crate) struct Fault {
 }
 
 pub(crate) async fn json_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
+    if let Some(probe) = &call.probe {
+        let next = sequence_of(endpoint, &probe.address, call.state_height).await?;
+        probe.pass(next, endpoint.site(call))?;
+    }
+    answer_of(endpoint, call).await
+}
+
+/// The answer, whatever state it is of.
+pub(crate) async fn answer_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     let reply = endpoint.send(call).await?;
     if reply.status.is_success() {
         return reply.json(|| endpoint.site(call));

@@ -3,7 +3,7 @@
 //! Holds: a question takes a slot, a time limit and a body limit; what comes back is a whole answer with its
 //! status, or an error that names the place. What the answer says is the business of the service's client.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,6 +22,8 @@ use crate::body::Broken;
 use crate::error::{Error, Site, excerpt};
 use crate::gate::Gate;
 use crate::limits::Limits;
+use crate::observer::{Exchange, Observer};
+use crate::state_at::Probe;
 use crate::transport::{Failure, Reply, Switch, Transport};
 use crate::url::Url;
 
@@ -42,6 +44,8 @@ pub(crate) struct Call {
     pub(crate) path: String,
     /// The state height header.
     pub(crate) state_height: Option<u64>,
+    /// What the state must pass first.
+    pub(crate) probe: Option<Box<Probe>>,
     /// A JSON body makes it a POST.
     pub(crate) body: Option<Bytes>,
     /// Longer or shorter than the service's limit.
@@ -71,11 +75,6 @@ impl Call {
         Self { height: Some(height), urgent: true, ..self }
     }
 
-    /// Read from the state of a height.
-    pub(crate) fn in_state(self, height: Option<u64>) -> Self {
-        Self { height, state_height: height, ..self }
-    }
-
     /// With a time limit of its own.
     pub(crate) fn within(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
@@ -89,6 +88,7 @@ pub(crate) struct Endpoint {
     limits: Limits,
     transport: Arc<Transport>,
     gate: Arc<Gate>,
+    observer: OnceLock<Observer>,
 }
 
 impl Endpoint {
@@ -99,7 +99,12 @@ impl Endpoint {
         transport: Arc<Transport>,
         gate: Arc<Gate>,
     ) -> Self {
-        Self { service, url, limits, transport, gate }
+        Self { service, url, limits, transport, gate, observer: OnceLock::new() }
+    }
+
+    pub(crate) fn observe(&self, observer: Observer) {
+        // The first stays.
+        self.observer.get_or_init(|| observer);
     }
 
     /// The place that an error about this call names.
@@ -129,6 +134,11 @@ impl Endpoint {
         if status.is_redirection() {
             let to = reply.location.unwrap_or_else(|| "nowhere".to_owned());
             return Err(Error::Redirected { at: at(), status: status.as_u16(), to });
+        }
+        if let Some(observer) = self.observer.get() {
+            let (body, answer) = (call.body.as_deref(), &*reply.body);
+            let (service, path, state_height) = (self.service, &*call.path, call.state_height);
+            observer(Exchange { service, path, state_height, body, status: status.as_u16(), answer });
         }
         Ok(reply)
     }

@@ -1,4 +1,4 @@
-//! The EVM server's JSON-RPC: receipts and call traces of blocks, and calls to contracts.
+//! The EVM server's JSON-RPC: receipts and call traces of blocks.
 //!
 //! Holds: every question has a number of its own and only the answer with that number is taken; the `result`
 //! is handed on as the bytes that the node sent; `null` for a block means "not indexed yet" and is never taken
@@ -11,7 +11,6 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::SetupError;
-use crate::cosmos::is_passing;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site, excerpt};
 use crate::heads::Tip;
@@ -112,26 +111,6 @@ impl Evm {
         self.ask(question).await.map(|answer| answer.bytes)
     }
 
-    /// What a contract returns to a call in the state after a height, `None` the latest: `eth_call` from nobody,
-    /// with the node's gas limit. Where there is no contract, that is nothing.
-    ///
-    /// A contract's fixed no is [`Error::Refused`], whatever code the server gives it.
-    pub async fn call(&self, to: [u8; 20], data: &[u8], height: Option<u64>) -> Result<Vec<u8>, Error> {
-        let block = height.map_or_else(|| "latest".to_owned(), |height| format!("{height:#x}"));
-        let (to, data) = (hex::encode(to), hex::encode(data));
-        let params = format!(r#"[{{"to":"0x{to}","data":"0x{data}"}},"{block}"]"#);
-        let mut question = self.question("eth_call", &params);
-        question.call.height = height;
-        let read = async |endpoint: Arc<Endpoint>| {
-            let result = question.put_as(&endpoint, meaning_of_call).await?;
-            bytes(&result).ok_or_else(|| {
-                let reason = format!("{} is no bytes in hex", excerpt(&result));
-                Error::Malformed { at: endpoint.site(&question.call), reason }
-            })
-        };
-        self.pool.ask(&question.call, read).await
-    }
-
     async fn ask(&self, question: Question) -> Result<Answer, Error> {
         let read = async |endpoint: Arc<Endpoint>| question.put_due(&endpoint).await;
         self.pool.ask_whom(&question.call, read).await.map(Answer::from)
@@ -146,7 +125,7 @@ impl Evm {
 
 /// A numbered call.
 pub(crate) struct Question {
-    id: u64,
+    pub(crate) id: u64,
     pub(crate) call: Call,
 }
 
@@ -187,12 +166,6 @@ impl Question {
     }
 }
 
-/// Bytes in hex in JSON: `"0x01ff"`.
-fn bytes(json: &[u8]) -> Option<Vec<u8>> {
-    let text: &str = serde_json::from_slice(json).ok()?;
-    hex::decode(text.strip_prefix("0x")?).ok()
-}
-
 /// A hex quantity in JSON: `"0x1a"`.
 pub(crate) fn quantity(json: &[u8]) -> Option<u64> {
     let text: String = serde_json::from_slice(json).ok()?;
@@ -201,7 +174,7 @@ pub(crate) fn quantity(json: &[u8]) -> Option<u64> {
 }
 
 /// A contract's fixed no (go-ethereum `internal/ethapi/errors.go`).
-const REVERTED: i64 = 3;
+pub(crate) const REVERTED: i64 = 3;
 
 /// The meaning of an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
 pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
@@ -225,43 +198,6 @@ pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
         rpc::INVALID_PARAMS | rpc::INVALID_REQUEST | REVERTED => Error::Refused { at, code, said },
         _ => Error::Faulty { at, code, said },
     }
-}
-
-/// What an EVM ends a call with, so that it ends so every time (minievm `x/evm/types/errors.go`; go-ethereum
-/// `core/vm/errors.go`). Servers give these the code of a failure of their own.
-const ENDS_OF_CALLS: [&str; 10] = [
-    "EVMCall failed",
-    "out of gas",
-    "invalid opcode",
-    "invalid jump destination",
-    "stack underflow",
-    "stack limit reached",
-    "max call depth exceeded",
-    "write protection",
-    "return data out of bounds",
-    "gas uint64 overflow",
-];
-
-/// The meaning of an error of `eth_call`.
-fn meaning_of_call(at: Site, fault: Fault) -> Error {
-    let Fault { code, said } = fault;
-    // First of all: in a revert the contract speaks, and it may say anything, such as that a block is not found.
-    if code == REVERTED || is_revert(&said) {
-        return Error::Refused { at, code, said };
-    }
-    match meaning(at, Fault { code, said }) {
-        Error::Faulty { at, code, said }
-            if ENDS_OF_CALLS.iter().any(|end| said.contains(end)) && !is_passing(&said) =>
-        {
-            Error::Refused { at, code, said }
-        }
-        other => other,
-    }
-}
-
-/// minievm says `revert: {reason}: Reverted` or `Reverted`, go-ethereum `execution reverted: {reason}`.
-fn is_revert(said: &str) -> bool {
-    said.starts_with("revert: ") || said.starts_with("execution reverted") || said.ends_with("Reverted")
 }
 
 const ADD_DEBUG: &str = "debug namespace missing, add `debug` to json-rpc.apis in app.toml";

@@ -144,9 +144,14 @@ impl Tip {
         self.0.store(height, Ordering::Relaxed);
     }
 
+    /// The height; 0 if none is known.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Whether a height is so near the tip that time counts. Never before a tip is known.
     pub(crate) fn is_near(&self, height: u64) -> bool {
-        let tip = self.0.load(Ordering::Relaxed);
+        let tip = self.get();
         tip > 0 && height.saturating_add(NEAR) >= tip
     }
 }

@@ -16,6 +16,7 @@ mod descriptors;
 mod endpoint;
 mod error;
 mod evm;
+mod evm_calls;
 mod evm_lookups;
 mod executor;
 mod found;
@@ -28,6 +29,7 @@ mod judge;
 mod limits;
 mod member;
 mod meter;
+mod observer;
 mod opinions;
 mod origin;
 mod outage;
@@ -39,6 +41,7 @@ mod rpc;
 mod search;
 mod silence;
 mod state;
+mod state_at;
 mod status;
 mod transport;
 mod trust;
@@ -53,14 +56,17 @@ pub use cosmos::{NodeInfo, Rest};
 pub use descriptors::Descriptors;
 pub use error::{Error, Kind, Site};
 pub use evm::Evm;
+pub use evm_calls::{BATCH, ContractCall};
 pub use executor::{Executor, Withdrawal};
 pub use found::{FoundEvent, FoundTx};
 pub use grpc::Grpc;
 pub use heads::{EndpointState, Standing};
 pub use limits::Limits;
 pub use meter::describe_metrics;
+pub use observer::{Exchange, Observer};
 pub use origin::{Answer, Origin};
 pub use state::AccountsPage;
+pub use state_at::{Probe, StateAt};
 pub use status::Status;
 pub use url::{Url, UrlError};
 pub use validators::Validator;
@@ -106,6 +112,19 @@ impl Node {
         };
         node.pools().for_each(Pool::log_outages);
         Ok(node)
+    }
+
+    /// The same, with an observer of all answers but those by gRPC.
+    pub fn observed(endpoints: Endpoints, limits: Limits, observer: &Observer) -> Result<Self, SetupError> {
+        let node = Self::new(endpoints, limits)?;
+        let (rest, evm) = (node.rest.as_ref().map(Rest::pool), node.evm.as_ref().map(Evm::pool));
+        [Some(node.comet.pool()), rest, evm].into_iter().flatten().for_each(|pool| pool.observe(observer));
+        Ok(node)
+    }
+
+    /// The highest height that an endpoint is known to have; 0 before any has told its own.
+    pub fn tip(&self) -> u64 {
+        self.comet.pool().tip().get()
     }
 }
 
@@ -170,6 +189,8 @@ mod tests {
         is_send(node.rest.as_ref().map(|rest| (rest.get("/", None), rest.validators(), rest.decode_tx(&[]))));
         is_send(node.evm.as_ref().map(|evm| (evm.block_number(), evm.block_receipts(1), evm.trace_block(1))));
         is_send(node.evm.as_ref().map(|evm| evm.call([0; 20], &[], None)));
+        let latest = StateAt::default();
+        is_send(node.evm.as_ref().map(|evm| evm.calls(&[], &latest)));
         is_send(node.rest.as_ref().map(|rest| (rest.accounts(None, None), rest.balances("a", None))));
         is_send(node.rest.as_ref().map(|rest| (rest.erc20_of_denom("a"), rest.denom_of_erc20([0; 20]))));
         is_send((node.comet.tx([0; 32]), node.comet.tx_search("", 1, 1, true), node.comet.block_time(1)));

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::cosmos::Rest;
 use crate::endpoint::Call;
 use crate::error::{Error, Site};
+use crate::state_at::StateAt;
 
 /// The largest page that the modules give without complaint.
 const LARGEST: usize = 1000;
@@ -47,16 +48,17 @@ pub(crate) fn page_path(path: &str, limit: usize, key: Option<&str>) -> String {
 }
 
 impl Rest {
-    /// A whole list, in the state of a height, `None` the latest. `path` has no query.
+    /// A whole list as it is in a state. `path` has no query.
     pub(crate) async fn all_pages<P: Page>(
         &self,
         path: &str,
-        height: Option<u64>,
+        state: impl Into<StateAt>,
     ) -> Result<Vec<P::Item>, Error> {
+        let state = state.into();
         let (mut all, mut key) = (Vec::new(), None);
         for _ in 0..MOST_PAGES {
             let page = page_path(path, LARGEST, key.as_deref());
-            let call = Call::get(&page, page.clone()).in_state(height);
+            let call = Call::get(&page, page.clone()).in_state(state.clone());
             let (items, pagination) = self.ask_for(call, P::open).await?;
             all.extend(items);
             key = Pagination::next(pagination);
@@ -64,7 +66,8 @@ impl Rest {
                 return Ok(all);
             }
         }
-        let at = Site { service: "rest", host: "any address".into(), call: path.into(), height };
+        let at =
+            Site { service: "rest", host: "any address".into(), call: path.into(), height: state.height };
         Err(Error::Malformed { at, reason: format!("more than {MOST_PAGES} pages of {LARGEST} items") })
     }
 }

@@ -23,6 +23,7 @@ use crate::hedge::Budget;
 use crate::limits::Limits;
 use crate::member::Member;
 use crate::meter;
+use crate::observer::Observer;
 use crate::origin::{Answer, Origin};
 use crate::round::Round;
 use crate::transport::Transport;
@@ -75,6 +76,13 @@ impl Pool {
     /// The same, with the head of another service's chain, which that other service alone moves.
     pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
         Self { tip, leads: false, ..self }
+    }
+
+    /// Shows all answers to an observer, the first that is given.
+    pub(crate) fn observe(&self, observer: &Observer) {
+        for member in &self.members {
+            member.endpoint.observe(Arc::clone(observer));
+        }
     }
 
     pub(crate) fn tip(&self) -> &Tip {

@@ -89,16 +89,38 @@ pub(crate) fn open(body: &Bytes, id: Option<u64>) -> Result<Opened, Unopened> {
         let not = if e.is_data() { Unopened::NotThis } else { Unopened::NotJson };
         not(e.to_string())
     })?;
-    if let Some(fault) = envelope.error {
-        return Ok(Opened::Fault(fault.into()));
-    }
-    let result =
-        envelope.result.ok_or_else(|| Unopened::NotThis("neither `result` nor `error`".to_owned()))?;
     let echoed = envelope.id.map_or("nothing", RawValue::get);
-    if let Some(id) = id.filter(|id| id.to_string() != echoed) {
+    let opened = envelope.opened(body);
+    let opened = opened.ok_or_else(|| Unopened::NotThis("neither `result` nor `error`".to_owned()))?;
+    if let (Opened::Result(_), Some(id)) = (&opened, id.filter(|id| id.to_string() != echoed)) {
         return Err(Unopened::NotThis(format!("id {}, not {id}", excerpt(echoed.as_bytes()))));
     }
-    Ok(Opened::Result(body.slice_ref(result.get().as_bytes())))
+    Ok(opened)
+}
+
+/// Opens the answer to a batch: of each of `ids` its outcome, nothing where the server left it out. None if it is no
+/// answer to a batch: a server that takes none answers with one envelope, a gateway with a page.
+pub(crate) fn open_all(body: &Bytes, ids: &[u64]) -> Option<Vec<Option<Opened>>> {
+    let envelopes: Vec<Envelope<'_>> = serde_json::from_slice(body).ok()?;
+    let mut all: Vec<Option<Opened>> = ids.iter().map(|_| None).collect();
+    for envelope in envelopes {
+        // In any order (JSON-RPC 2.0 §6).
+        let id = envelope.id.and_then(|id| id.get().parse().ok());
+        if let Some(place) = ids.iter().position(|known| Some(*known) == id) {
+            all[place] = envelope.opened(body);
+        }
+    }
+    Some(all)
+}
+
+impl Envelope<'_> {
+    fn opened(self, body: &Bytes) -> Option<Opened> {
+        match (self.error, self.result) {
+            (Some(fault), _) => Some(Opened::Fault(fault.into())),
+            (None, Some(result)) => Some(Opened::Result(body.slice_ref(result.get().as_bytes()))),
+            (None, None) => None,
+        }
+    }
 }
 
 impl From<FaultText<'_>> for Fault {
@@ -154,6 +176,22 @@ mod tests {
             assert!(matches!(opened(text, Some(3)), Err(Unopened::NotThis(_))), "{text}");
         }
         assert!(opened(r#"{"id":3,"result":1}"#, Some(3)).is_ok());
+    }
+
+    #[test]
+    fn the_answers_of_a_batch_are_told_apart_by_their_ids() {
+        let body = Bytes::from_static(
+            br#"[{"id":9,"result":"c"},{"id":7,"result":"a"},{"id":8,"error":{"code":3,"message":"b"}},{"id":5,"result":1}]"#,
+        );
+        let result = |text: &'static str| Some(Opened::Result(Bytes::from_static(text.as_bytes())));
+        let fault = Some(Opened::Fault(Fault { code: 3, said: "b".to_owned() }));
+        assert_eq!(
+            open_all(&body, &[7, 8, 9, 10]),
+            Some(vec![result("\"a\""), fault, result("\"c\""), None])
+        );
+        for none in ["", "<html>", "[3]", r#"{"id":null,"error":{"code":-32600,"message":"no batches"}}"#] {
+            assert_eq!(open_all(&Bytes::from_static(none.as_bytes()), &[7]), None, "{none}");
+        }
     }
 
     #[test]

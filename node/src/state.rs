@@ -11,10 +11,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use tracing::warn;
 
-use crate::cosmos::Rest;
-use crate::endpoint::Call;
+use crate::cosmos::{Rest, answer_of, malformed};
+use crate::endpoint::{Call, Endpoint};
 use crate::error::Error;
 use crate::pages::{Page, Pagination, page_path};
+use crate::state_at::StateAt;
 
 /// Accounts in a page.
 const ACCOUNTS: usize = 100;
@@ -33,15 +34,20 @@ pub struct AccountsPage {
 
 impl Rest {
     /// `/cosmwasm/wasm/v1/contract/{address}`: the JSON about a contract, its creator among it.
-    pub async fn wasm_contract(&self, address: &str, height: Option<u64>) -> Result<Bytes, Error> {
-        self.get(&format!("/cosmwasm/wasm/v1/contract/{}", encoded(address)), height).await
+    pub async fn wasm_contract(&self, address: &str, state: impl Into<StateAt>) -> Result<Bytes, Error> {
+        self.get(&format!("/cosmwasm/wasm/v1/contract/{}", encoded(address)), state).await
     }
 
     /// `/cosmwasm/wasm/v1/contract/{address}/smart/{query}`: the JSON of a contract's answer to a query in JSON.
-    pub async fn wasm_smart(&self, address: &str, query: &str, height: Option<u64>) -> Result<Bytes, Error> {
+    pub async fn wasm_smart(
+        &self,
+        address: &str,
+        query: &str,
+        state: impl Into<StateAt>,
+    ) -> Result<Bytes, Error> {
         // The gateway refuses base64 without its padding.
         let query = URL_SAFE.encode(query);
-        self.get(&format!("/cosmwasm/wasm/v1/contract/{}/smart/{query}", encoded(address)), height).await
+        self.get(&format!("/cosmwasm/wasm/v1/contract/{}/smart/{query}", encoded(address)), state).await
     }
 
     /// `/initia/move/v1/accounts/{address}/resources/by_struct_tag?struct_tag={tag}`: the JSON of a resource. The
@@ -50,16 +56,20 @@ impl Rest {
         &self,
         address: &str,
         struct_tag: &str,
-        height: Option<u64>,
+        state: impl Into<StateAt>,
     ) -> Result<Bytes, Error> {
         let (address, tag) = (encoded(address), encoded(struct_tag));
         let path = format!("/initia/move/v1/accounts/{address}/resources/by_struct_tag?struct_tag={tag}");
-        self.get(&path, height).await
+        self.get(&path, state).await
     }
 
     /// `/cosmos/auth/v1beta1/accounts`: a page of all accounts; `key` as the page before gave it. An account of a
     /// kind whose address is nowhere to be found is left out with a line in the log.
-    pub async fn accounts(&self, height: Option<u64>, key: Option<&str>) -> Result<AccountsPage, Error> {
+    pub async fn accounts(
+        &self,
+        state: impl Into<StateAt>,
+        key: Option<&str>,
+    ) -> Result<AccountsPage, Error> {
         #[derive(Deserialize)]
         struct Answer {
             accounts: Vec<Entry>,
@@ -70,13 +80,17 @@ impl Rest {
             addresses: answer.accounts.into_iter().filter_map(Entry::address).collect(),
             next: Pagination::next(answer.pagination),
         };
-        self.ask_for(Call::get(&path, path.clone()).in_state(height), read).await
+        self.ask_for(Call::get(&path, path.clone()).in_state(state), read).await
     }
 
     /// `/cosmos/bank/v1beta1/balances/{address}`: all that an account holds, as denoms with amounts in decimal.
-    pub async fn balances(&self, address: &str, height: Option<u64>) -> Result<Vec<(String, String)>, Error> {
+    pub async fn balances(
+        &self,
+        address: &str,
+        state: impl Into<StateAt>,
+    ) -> Result<Vec<(String, String)>, Error> {
         let path = format!("/cosmos/bank/v1beta1/balances/{}", encoded(address));
-        let coins = self.all_pages::<Balances>(&path, height).await?;
+        let coins = self.all_pages::<Balances>(&path, state).await?;
         Ok(coins.into_iter().map(|coin| (coin.denom, coin.amount)).collect())
     }
 
@@ -140,6 +154,8 @@ struct Entry {
     #[serde(rename = "@type", default)]
     kind: String,
     address: Option<String>,
+    #[serde(default)]
+    sequence: Option<String>,
     base_account: Option<Box<Entry>>,
     base_vesting_account: Option<Box<Entry>>,
 }
@@ -147,16 +163,46 @@ struct Entry {
 impl Entry {
     fn address(self) -> Option<String> {
         let kind = self.kind.clone();
-        let mut next = Some(Box::new(self));
-        while let Some(entry) = next {
-            if entry.address.is_some() {
-                return entry.address;
-            }
-            next = entry.base_account.or(entry.base_vesting_account);
+        if let Some(address) = self.find(|entry| entry.address.take()) {
+            return Some(address);
         }
         warn!("an account of kind {kind:?} has no address that is known how to find, left out");
         None
     }
+
+    /// A member of the outermost account that has it.
+    fn find(self, member: impl Fn(&mut Self) -> Option<String>) -> Option<String> {
+        let mut next = Some(Box::new(self));
+        while let Some(mut entry) = next {
+            if let Some(found) = member(&mut entry) {
+                return Some(found);
+            }
+            next = entry.base_account.or(entry.base_vesting_account);
+        }
+        None
+    }
+}
+
+/// `/cosmos/auth/v1beta1/accounts/{address}`: the next sequence of an account; 0 where there is no such account.
+pub(crate) async fn sequence_of(
+    endpoint: &Endpoint,
+    address: &str,
+    height: Option<u64>,
+) -> Result<u64, Error> {
+    #[derive(Deserialize)]
+    struct Answer {
+        account: Entry,
+    }
+    let path = format!("/cosmos/auth/v1beta1/accounts/{}", encoded(address));
+    let call = Call::get(&path, path.clone()).in_state(height);
+    let answer = match answer_of(endpoint, &call).await {
+        Err(Error::Refused { .. }) => return Ok(0),
+        answer => answer?,
+    };
+    let answer: Answer = serde_json::from_slice(&answer).map_err(|e| malformed(endpoint, &call, &e))?;
+    let sequence = answer.account.find(|entry| entry.sequence.take()).and_then(|text| text.parse().ok());
+    let reason = || "an account without a sequence".to_owned();
+    sequence.ok_or_else(|| Error::Malformed { at: endpoint.site(&call), reason: reason() })
 }
 
 #[derive(Deserialize)]

@@ -20,8 +20,8 @@ const STALE_BY: u64 = 5;
 
 const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50ms, 429, 429=2s (with retry-after), 500, 502, \
                        503, 504, cut, hang-up, stale or stale=3, null-receipts, no-results, discard-abci-responses, \
-                       no-tracing, pruned=100, pruned-receipts=100, lie-txs, lie-header, lie-header-rehashed, \
-                       lie-results, lie-events, lie-receipts, other-height, wrong-chain, ws-silent or ws-refused, \
+                       no-tracing, pruned=100, pruned-receipts=100, state-lag=400ms, lie-txs, lie-header, \
+                       lie-header-rehashed, lie-results, lie-events, lie-receipts, other-height, wrong-chain, ws-silent or ws-refused, \
                        then [@probability, 0 to 1]";
 
 /// What goes wrong.
@@ -41,6 +41,9 @@ pub enum Kind {
     Twist(Twist),
     /// A twist that carries a height: [`Twist::Pruned`] or [`Twist::PrunedReceipts`].
     TwistBelow(Twist, u64),
+    /// For up to this long after a height is shown, questions about its state are answered from the state of the height
+    /// before. The probability is that of a height; later heights end no lag.
+    StateLag(Duration),
     /// Websockets are opened, and nothing is ever said on them.
     WsSilent,
     /// Websockets are refused with 404, as by a proxy that does not pass them on.
@@ -118,6 +121,8 @@ fn kind(what: &str) -> Result<Kind, &'static str> {
     let kind = match (name, value) {
         ("delay", Some(value)) => Kind::Delay(duration(value)?),
         ("delay", None) => return Err("a delay needs a time, as in delay=50ms"),
+        ("state-lag", Some(value)) => Kind::StateLag(duration(value)?),
+        ("state-lag", None) => return Err("a lag needs a time, as in state-lag=400ms"),
         ("429", Some(value)) => {
             let after = duration(value)?;
             if after.subsec_nanos() > 0 {
@@ -181,6 +186,7 @@ impl fmt::Display for Fault {
             Kind::Stale(by) => write!(f, "stale={by}")?,
             Kind::Twist(twist) => f.write_str(twist.name())?,
             Kind::TwistBelow(twist, height) => write!(f, "{}={height}", twist.name())?,
+            Kind::StateLag(lag) => write!(f, "state-lag={}ms", lag.as_millis())?,
             Kind::WsSilent => f.write_str("ws-silent")?,
             Kind::WsRefused => f.write_str("ws-refused")?,
         }
@@ -204,11 +210,28 @@ pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u6
             Kind::Stale(by) => effects.stale_by = effects.stale_by.max(by),
             Kind::Twist(twist) => effects.twists.add(twist, mix(number)),
             Kind::TwistBelow(twist, height) => effects.twists.add(twist, height),
+            // It hits heights, not requests: see `lag`.
+            Kind::StateLag(_) => {}
             Kind::WsSilent => effects.websocket = Websocket::Silent,
             Kind::WsRefused => effects.websocket = Websocket::Refused,
         }
     }
     effects
+}
+
+/// For how long after it is shown the state of a height lags on a service; zero for most heights.
+///
+/// It is a function of the seed, the height, and the history that the height belongs to, which has a number of its own.
+pub(crate) fn lag(faults: &[Fault], seed: u64, service: Service, history: u64, height: u64) -> Duration {
+    let lags = faults.iter().filter_map(|fault| match fault.kind {
+        Kind::StateLag(longest) if fault.service.is_none_or(|only| only == service) => Some((fault, longest)),
+        _ => None,
+    });
+    let of_height = lags.map(|(fault, longest)| {
+        let chance = number(seed, &[history, height]);
+        if unit(chance) < fault.probability { longest.mul_f64(unit(mix(chance))) } else { Duration::ZERO }
+    });
+    of_height.max().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -227,6 +250,7 @@ mod tests {
             "no-results@0.1",
             "comet:pruned=100@1",
             "json-rpc:pruned-receipts=7@0.5",
+            "state-lag=400ms@0.33",
             "ws-silent@1",
             "comet:ws-refused@0.5",
             "stale=3@0.1",
@@ -279,6 +303,8 @@ mod tests {
             "pruned",
             "lie-txs=1",
             "pruned=x",
+            "state-lag",
+            "state-lag=61s",
             "lie",
         ] {
             let message = text.parse::<Fault>().unwrap_err().to_string();
@@ -297,6 +323,23 @@ mod tests {
         assert!((2_400..2_600).contains(&first.len()), "{}", first.len());
         assert_eq!(first, hits(7));
         assert_ne!(first, hits(8));
+    }
+
+    #[test]
+    fn a_share_of_heights_lags_each_for_a_time_of_its_own_and_the_same_with_the_same_seed() {
+        let faults = ["rest:state-lag=400ms@0.33".parse().unwrap()];
+        let lags = |seed, history, service| -> Vec<_> {
+            (0..10_000).map(|height| lag(&faults, seed, service, history, height)).collect()
+        };
+        let first = lags(7, 0, Service::Rest);
+        let lagging: Vec<_> = first.iter().filter(|lag| !lag.is_zero()).collect();
+        assert!((3_100..3_500).contains(&lagging.len()), "{}", lagging.len());
+        assert!(lagging.iter().all(|lag| **lag < Duration::from_millis(400)));
+        assert!(lagging.iter().any(|lag| **lag > Duration::from_millis(350)));
+        assert_eq!(first, lags(7, 0, Service::Rest));
+        assert_ne!(first, lags(8, 0, Service::Rest));
+        assert_ne!(first, lags(7, 1, Service::Rest));
+        assert!(lags(7, 0, Service::JsonRpc).iter().all(Duration::is_zero));
     }
 
     #[test]

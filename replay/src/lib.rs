@@ -29,9 +29,11 @@
 //! # }
 //! ```
 
+mod asked;
 mod chance;
 mod edit;
 mod error;
+mod pace;
 mod stage;
 mod websocket;
 
@@ -47,7 +49,8 @@ pub mod tally;
 pub use answers::{Twist, Twists};
 pub use error::Error;
 pub use fault::Fault;
-pub use record::{RecordOptions, record};
+pub use pace::Pace;
+pub use record::{RecordOptions, Recorder, record};
 pub use recording::Recording;
 pub use server::{Addresses, Options, ReplayNode};
 pub use tally::{Call, Missing};

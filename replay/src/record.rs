@@ -1,18 +1,21 @@
-//! Records a live node: every height of a range, and the questions about state that an indexer asks at its start.
+//! Records a live node: every height of a range, what a replay needs to play the chain, and the answers about state that
+//! an index asks for.
 //!
 //! Must hold: the text of a height is written as the node sent it; a failure is asked again or ends the recording,
 //! and is never written as an answer; an interrupted recording goes on only on the chain that it began with.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use node::retry::{Backoff, until};
-use node::{Endpoints, Limits, Node, Rest};
+use node::{Endpoints, Limits, Node, Observer, Rest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::Error;
+use crate::asked::Asked;
 use crate::recording::{Height, Line, RecordingWriter, Summary, Trace, raw_txs};
 
 /// The page of transactions that a gateway gives without complaint.
@@ -80,30 +83,89 @@ pub async fn record(
     from: u64,
     to: u64,
     options: &RecordOptions,
-    mut on_height: impl FnMut(u64),
+    on_height: impl FnMut(u64),
 ) -> Result<Summary, Error> {
-    let source = Source::new(endpoints, options.limits)?;
-    let chain = source.chain().await?;
-    let evm = chain.vm == "evm";
-    let mut writer = RecordingWriter::open(dir, evm)?;
-    let next = match writer.last() {
-        None => from,
-        Some(last) => {
-            source.same_chain(dir, last, from, to).await?;
-            last.height + 1
-        }
-    };
-    let mut heights =
-        stream::iter(next..=to).map(|height| source.height(height, evm)).buffered(options.in_flight.max(1));
-    while let Some(height) = heights.try_next().await? {
-        writer.append(&height)?;
-        on_height(height.height);
+    let mut recorder = Recorder::open(endpoints, dir, from, to, options).await?;
+    recorder.heights(on_height).await?;
+    recorder.finish().await
+}
+
+/// A recording in the making: first [`Recorder::heights`], then whatever an index asks of [`Recorder::node`], and
+/// [`Recorder::finish`].
+pub struct Recorder {
+    endpoints: Endpoints,
+    source: Source,
+    chain: Chain,
+    writer: RecordingWriter,
+    next: u64,
+    to: u64,
+    options: RecordOptions,
+    asked: Arc<Asked>,
+}
+
+impl Recorder {
+    /// Opens a directory for the heights `from` to `to`, going on with what an interrupted recording left there.
+    pub async fn open(
+        endpoints: Endpoints,
+        dir: &Path,
+        from: u64,
+        to: u64,
+        options: &RecordOptions,
+    ) -> Result<Self, Error> {
+        let source = Source::new(endpoints.clone(), options.limits)?;
+        let chain = source.chain().await?;
+        let writer = RecordingWriter::open(dir, chain.vm == "evm")?;
+        let next = match writer.last() {
+            None => from,
+            Some(last) => {
+                source.same_chain(dir, last, from, to).await?;
+                last.height + 1
+            }
+        };
+        let (options, asked) = (options.clone(), Arc::default());
+        Ok(Self { endpoints, source, chain, writer, next, to, options, asked })
     }
-    drop(heights);
-    let fee_denom = source.state(&mut writer, to, evm).await?;
-    let fee_denom = fee_denom.as_deref().unwrap_or(&options.fee_denom);
-    let about = Summary::about(&options.name, &chain.chain_id, chain.vm, fee_denom);
-    finish(writer, about, options.level).await
+
+    /// The chain's id.
+    pub fn chain_id(&self) -> &str {
+        &self.chain.chain_id
+    }
+
+    /// Its virtual machine, as in [`Summary::vm`].
+    pub fn vm(&self) -> &'static str {
+        self.chain.vm
+    }
+
+    /// Writes the heights, waiting for those that the chain does not have yet.
+    pub async fn heights(&mut self, mut on_height: impl FnMut(u64)) -> Result<(), Error> {
+        let (source, evm) = (&self.source, self.chain.vm == "evm");
+        let heights = stream::iter(self.next..=self.to).map(|height| source.height(height, evm));
+        let mut heights = heights.buffered(self.options.in_flight.max(1));
+        while let Some(height) = heights.try_next().await? {
+            self.writer.append(&height)?;
+            on_height(height.height);
+        }
+        Ok(())
+    }
+
+    /// Clients whose answers about state become part of the recording.
+    pub fn node(&self) -> Result<Node, Error> {
+        let asked = Arc::clone(&self.asked);
+        let observer: Observer = Arc::new(move |exchange| asked.hear(exchange));
+        // Descriptors by gRPC would not be seen.
+        let endpoints = Endpoints { grpc: Vec::new(), ..self.endpoints.clone() };
+        Ok(Node::observed(endpoints, self.options.limits, &observer)?)
+    }
+
+    /// Writes the state and the files.
+    pub async fn finish(mut self) -> Result<Summary, Error> {
+        let (evm, options) = (self.chain.vm == "evm", &self.options);
+        let fee_denom = self.source.state(&mut self.writer, self.to, evm).await?;
+        self.asked.write(&mut self.writer, self.to)?;
+        let fee_denom = fee_denom.as_deref().unwrap_or(&options.fee_denom);
+        let about = Summary::about(&options.name, &self.chain.chain_id, self.chain.vm, fee_denom);
+        finish(self.writer, about, options.level).await
+    }
 }
 
 /// Compresses on a thread of its own: it takes a minute on a long recording.
@@ -249,7 +311,8 @@ impl Source {
         for method in ETH {
             match self.eth(method, "[]").await? {
                 Trace::Result(result) => {
-                    writer.state(&Line::Eth { method, params: no_params, result: raw(method, &result)? })?;
+                    let (params, result) = (no_params, Some(raw(method, &result)?));
+                    writer.state(&Line::Eth { method, params, result, error: None })?;
                 }
                 Trace::Error(error) => return Err(answered(method, to, &error)),
             }

@@ -15,6 +15,7 @@ use web::raw::serve_raw;
 use crate::Error;
 use crate::answers::Service;
 use crate::fault::Fault;
+use crate::pace::Pace;
 use crate::recording::Recording;
 use crate::stage::{Scene, Stage};
 use crate::tally::{Call, Missing};
@@ -70,6 +71,8 @@ pub struct Options {
     pub faults: Vec<Fault>,
     /// Which requests the faults hit; print it, so that a run can be repeated.
     pub seed: u64,
+    /// How fast it answers.
+    pub pace: Pace,
 }
 
 /// A running replay node. Dropping it closes its sockets at once; [`ReplayNode::stop`] is the graceful way.
@@ -87,13 +90,13 @@ impl ReplayNode {
     ///
     /// Fails when an address is taken or `up_to` is not a recorded height.
     pub async fn start(recording: Arc<Recording>, at: Addresses, options: Options) -> Result<Self, Error> {
-        let Options { up_to, block_every, faults, seed } = options;
+        let Options { up_to, block_every, faults, seed, pace } = options;
         let shown = match (up_to, block_every) {
             (Some(height), _) => height,
             (None, Some(_)) => recording.first(),
             (None, None) => recording.last(),
         };
-        let stage = Arc::new(Stage::new(Arc::clone(&recording), shown, faults, seed)?);
+        let stage = Arc::new(Stage::new(Arc::clone(&recording), shown, faults, seed, pace)?);
         let (stop, stopped) = watch::channel(false);
         let (mut addresses, mut tasks) = (at, JoinSet::new());
         for service in services(&recording) {
@@ -209,6 +212,11 @@ impl ReplayNode {
     /// How many requests were hit by a fault.
     pub fn faulted(&self) -> u64 {
         self.stage.faulted()
+    }
+
+    /// How many answers about state were those of the height before, by a `state-lag`.
+    pub fn lagged(&self) -> u64 {
+        self.stage.tally.lagged()
     }
 
     /// A change that leaves the shown height as it is, and so cannot fail.

@@ -3,23 +3,30 @@
 //! Must hold: one request sees one moment, whole: the recording, the shown height and the faults are changed together,
 //! between requests. The shown height never leaves the recording.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
 use web::raw::RawReply;
 
 use crate::Error;
-use crate::answers::{Answer, Service, View, answer};
-use crate::fault::{Effects, Fault, effects};
+use crate::answers::{Answer, Service, View, Work, answer};
+use crate::fault::{Effects, Fault, Kind, effects, lag};
+use crate::pace::{Clock, Pace};
 use crate::recording::Recording;
 use crate::tally::Tally;
 use crate::websocket;
+
+/// How many changes of the shown height are remembered, for states that lag: with blocks every 150 ms, those of the
+/// longest lag.
+const REMEMBERED: usize = 400;
 
 /// What is played at a moment.
 #[derive(Debug, Clone)]
@@ -38,7 +45,11 @@ pub(crate) struct Scene {
 pub(crate) struct Stage {
     scene: watch::Sender<Scene>,
     shown: watch::Sender<u64>,
+    /// Heights that came to be shown together, and when.
+    came: Mutex<VecDeque<(RangeInclusive<u64>, Instant)>>,
     seed: u64,
+    pace: Pace,
+    clock: Mutex<Clock>,
     requests: [AtomicU64; Service::ALL.len()],
     faulted: AtomicU64,
     pub(crate) tally: Tally,
@@ -51,13 +62,17 @@ impl Stage {
         shown: u64,
         faults: Vec<Fault>,
         seed: u64,
+        pace: Pace,
     ) -> Result<Self, Error> {
         recorded(&recording, shown)?;
         let scene = Scene { recording, shown, faults: faults.into(), down: false, history: 0 };
         Ok(Self {
             scene: watch::Sender::new(scene),
             shown: watch::Sender::new(shown),
+            came: Mutex::default(),
             seed,
+            pace,
+            clock: Mutex::default(),
             requests: Default::default(),
             faulted: AtomicU64::default(),
             tally: Tally::default(),
@@ -93,12 +108,36 @@ impl Stage {
             if outcome.is_err() {
                 return false;
             }
+            if next.history != scene.history {
+                // A node that was restored has the state of all but its last block.
+                self.came.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.came(next.shown..=next.shown);
+            } else if next.shown > scene.shown {
+                self.came(scene.shown + 1..=next.shown);
+            }
             // Inside, so that two changes are told in their order.
             self.shown.send_if_modified(|shown| std::mem::replace(shown, next.shown) != next.shown);
             *scene = next;
             true
         });
         outcome
+    }
+
+    /// Remembers that heights came to be shown.
+    fn came(&self, heights: RangeInclusive<u64>) {
+        let mut came = self.came.lock().unwrap_or_else(PoisonError::into_inner);
+        if came.len() == REMEMBERED {
+            came.pop_front();
+        }
+        came.push_back((heights, Instant::now()));
+    }
+
+    /// The shown heights whose state lags on a service.
+    fn lagging(&self, service: Service, scene: &Scene) -> Vec<u64> {
+        let lags = |height| lag(&scene.faults, self.seed, service, scene.history, height);
+        let came = self.came.lock().unwrap_or_else(PoisonError::into_inner);
+        let heights = came.iter().flat_map(|(heights, at)| heights.clone().map(move |h| (h, at.elapsed())));
+        heights.filter(|(height, since)| *since < lags(*height)).map(|(height, _)| height).collect()
     }
 
     /// Shows one height more each time, as long as there is one; never ends.
@@ -128,9 +167,18 @@ impl Stage {
     }
 
     /// What `look` makes of a scene, seen with the effects that change answers.
-    pub(crate) fn view<T>(&self, scene: &Scene, effects: &Effects, look: impl FnOnce(View<'_>) -> T) -> T {
+    pub(crate) fn view<T>(
+        &self,
+        service: Service,
+        scene: &Scene,
+        effects: &Effects,
+        look: impl FnOnce(View<'_>) -> T,
+    ) -> T {
         let shown = scene.shown.saturating_sub(effects.stale_by).max(scene.recording.first());
-        look(View { recording: &scene.recording, shown, twists: effects.twists, tally: &self.tally })
+        let lags = scene.faults.iter().any(|fault| matches!(fault.kind, Kind::StateLag(_)));
+        let lagging = if lags { self.lagging(service, scene) } else { Vec::new() };
+        let (twists, tally) = (effects.twists, &self.tally);
+        look(View { recording: &scene.recording, shown, twists, lagging: &lagging, tally })
     }
 
     pub(crate) async fn reply(self: Arc<Self>, service: Service, request: Request<Bytes>) -> RawReply {
@@ -155,8 +203,16 @@ impl Stage {
         if service == Service::Comet && request.uri().path() == websocket::PATH {
             return websocket::open(self, &request, effects.websocket);
         }
+        if self.pace != Pace::default() {
+            let time = self.pace.time(Work::of(&scene.recording, service, &request));
+            let done = self.clock.lock().unwrap_or_else(PoisonError::into_inner).book(Instant::now(), time);
+            sleep_until(done).await;
+            if self.scene().down {
+                return RawReply::HangUp;
+            }
+        }
         // A node that is slow answers with what it knows by then.
-        let answer = self.view(&self.scene(), &effects, |view| answer(service, view, &request));
+        let answer = self.view(service, &self.scene(), &effects, |view| answer(service, view, &request));
         let half = answer.body.len() / 2;
         let response = response(service, answer);
         if effects.cut { RawReply::Cut(response, half) } else { response.into() }

@@ -96,6 +96,7 @@ pub struct Missing {
 pub struct Tally {
     asked: Vec<AtomicU64>,
     missing: AtomicU64,
+    lagged: AtomicU64,
     questions: Mutex<VecDeque<String>>,
 }
 
@@ -104,6 +105,7 @@ impl Default for Tally {
         Self {
             asked: Call::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
             missing: AtomicU64::new(0),
+            lagged: AtomicU64::new(0),
             questions: Mutex::default(),
         }
     }
@@ -119,6 +121,15 @@ impl Tally {
     pub fn missing(&self) -> Missing {
         let questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
         Missing { count: self.missing.load(Relaxed), questions: questions.iter().cloned().collect() }
+    }
+
+    /// How many answers about state were those of the height before.
+    pub fn lagged(&self) -> u64 {
+        self.lagged.load(Relaxed)
+    }
+
+    pub(crate) fn lag(&self) {
+        self.lagged.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn count(&self, call: Call) {

@@ -140,7 +140,8 @@ impl Client<'_> {
     async fn hear(&mut self, message: &[u8]) -> Result<(), End> {
         let effects = effects(self.stage).await?;
         let scene = self.stage.scene();
-        let answer = self.stage.view(&scene, &effects, |view| self.subscriptions.hear(view, message));
+        let answer =
+            self.stage.view(Service::Comet, &scene, &effects, |view| self.subscriptions.hear(view, message));
         match answer {
             Some(answer) => self.say(&answer).await,
             None => Ok(()),

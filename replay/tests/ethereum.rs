@@ -128,7 +128,8 @@ fn logs_of_the_recorded_pair_are_those_that_its_nodes_gave() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/evm-oft").join(name);
         let recording = Recording::open(&dir).unwrap();
         let tally = Tally::default();
-        let view = View { recording: &recording, shown: 0, twists: Twists::default(), tally: &tally };
+        let view =
+            View { recording: &recording, shown: 0, twists: Twists::default(), lagging: &[], tally: &tally };
         let text = zstd::decode_all(fs::File::open(dir.join("state.ndjson.zst")).unwrap()).unwrap();
         let lines = String::from_utf8(text).unwrap();
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

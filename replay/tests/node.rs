@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use replay::{Addresses, Call, Error, Options, Recording, ReplayNode};
+use replay::{Addresses, Call, Error, Options, Pace, Recording, ReplayNode};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -332,4 +332,56 @@ async fn lies_and_neglect_come_over_the_wire() {
     let receipts = json(&exchange(&node.json_rpc_url(), "POST", "/", RECEIPTS).await);
     assert_eq!(receipts["result"], serde_json::json!([]));
     assert_eq!(node.faulted(), 3);
+}
+
+#[tokio::test]
+async fn the_state_of_a_new_height_lags_for_a_while_whatever_comes_after_it() {
+    let sender = "0x1b9f30d48692d9f043a72ca7427cbdacec3788cf";
+    let ask = async |node: &ReplayNode, block: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionCount","params":["{sender}","{block}"]}}"#
+        );
+        let answer = exchange(&node.json_rpc_url(), "POST", "/", &body).await;
+        json(&answer)["result"].as_str().unwrap().to_owned()
+    };
+    let sound = start(Options::default()).await;
+    let (tenth, eleventh, twelfth) =
+        (ask(&sound, "0xa").await, ask(&sound, "0xb").await, ask(&sound, "0xc").await);
+    assert!(tenth != eleventh && eleventh != twelfth, "{tenth} {eleventh} {twelfth}");
+
+    let faults = vec!["state-lag=60s".parse().unwrap()];
+    let node = start(Options { up_to: Some(10), faults, seed: 1, ..Options::default() }).await;
+    // What was there before the node began lags no more.
+    assert_eq!((ask(&node, "latest").await, node.lagged()), (tenth.clone(), 0));
+    node.show(11).unwrap();
+    assert_eq!(ask(&node, "latest").await, tenth);
+    node.show(12).unwrap();
+    let number = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#;
+    let number = exchange(&node.json_rpc_url(), "POST", "/", number).await;
+    assert_eq!(json(&number)["result"], "0xc");
+    assert_eq!((ask(&node, "0xa").await, ask(&node, "0xb").await), (tenth.clone(), tenth));
+    assert_eq!((ask(&node, "0xc").await, ask(&node, "latest").await), (eleventh.clone(), eleventh.clone()));
+    assert_eq!(node.lagged(), 4);
+
+    // It ends by itself.
+    node.set_faults(vec!["state-lag=20ms".parse().unwrap()]);
+    while ask(&node, "latest").await != twelfth {}
+    assert_eq!(ask(&node, "0xb").await, eleventh);
+}
+
+#[tokio::test]
+async fn a_paced_node_takes_its_time_and_answers_the_same() {
+    let pace = Pace { call: Duration::from_millis(40), ..Pace::default() };
+    let (paced, free) =
+        (start(Options { pace, ..Options::default() }).await, start(Options::default()).await);
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x042add9e80f7a23ab71d5e1d392af1d3928b7d05","data":"0x06fdde03"},"0xe2"]}"#;
+    let batch = format!("[{call},{call},{call}]");
+    let begun = Instant::now();
+    let (one, two) = (paced.json_rpc_url(), paced.json_rpc_url());
+    let (one, two) = tokio::join!(exchange(&one, "POST", "/", &batch), exchange(&two, "POST", "/", &batch));
+    // Six calls, and never two at once.
+    assert!(begun.elapsed() >= Duration::from_millis(240), "{:?}", begun.elapsed());
+    assert_eq!(one, two);
+    assert_eq!(one, exchange(&free.json_rpc_url(), "POST", "/", &batch).await);
+    assert!(body(&one).contains("474153"), "{one}");
 }

@@ -78,6 +78,10 @@ pub struct CallLane {
     /// Number of call frames so far, which is the sequence of the last.
     #[prost(uint64, tag = "2")]
     pub calls: u64,
+    /// From this height on the frames of every block are indexed. Those of some earlier blocks are missing, because the
+    /// node had pruned the state that traces need; 0 if none are.
+    #[prost(uint64, tag = "3")]
+    pub complete_from: u64,
 }
 
 impl Named for CallLane {

@@ -221,7 +221,8 @@ fn call_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<CallLane, Error> {
             calls.first + calls.count - 1
         }
     };
-    Ok(CallLane { height: to, calls })
+    // What is missing below stays missing.
+    Ok(CallLane { height: to, calls, complete_from: lane.complete_from.min(to + 1) })
 }
 
 /// Deletes the rows of `T` that are `unwanted`.

@@ -50,7 +50,7 @@ impl AlteredNode {
             let (recording, alter, tally) = (Arc::clone(&recording), Arc::clone(&alter), Arc::clone(&tally));
             let reply = move |request: Request<Bytes>| {
                 let (twists, shown) = (Twists::default(), recording.last());
-                let view = View { recording: &recording, shown, twists, tally: &tally };
+                let view = View { recording: &recording, shown, twists, lagging: &[], tally: &tally };
                 let recorded = answer(service, view, &request);
                 let reply = response(alter(Exchange { service, request: &request, answer: recorded }));
                 std::future::ready(reply)

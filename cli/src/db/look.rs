@@ -27,7 +27,11 @@ pub(super) fn info(settings: &Settings) -> anyhow::Result<()> {
         "blocks        height {}, {} transactions, {} EVM transactions",
         blocks.height, blocks.txs, blocks.evm_txs
     )?;
-    writeln!(text, "internal txs  height {}, {} call frames", calls.height, calls.calls)?;
+    write!(text, "internal txs  height {}, {} call frames", calls.height, calls.calls)?;
+    match calls.complete_from {
+        0 => writeln!(text)?,
+        from => writeln!(text, ", some before height {from} missing (pruned by the node)")?,
+    }
     let each = bytes
         .checked_div(blocks.txs)
         .map_or_else(String::new, |each| format!(", {each} bytes a transaction"));

@@ -250,9 +250,14 @@ pub(crate) struct Played {
 
 impl Played {
     pub(crate) fn start(recording: &str, options: &[&str]) -> Self {
-        let dir = format!("recordings/{recording}");
+        Self::of(&repository("recordings").join(recording), options)
+    }
+
+    /// Plays the recording in `dir`, which has the directory's name.
+    pub(crate) fn of(dir: &Path, options: &[&str]) -> Self {
+        let (recording, dir) = (dir.file_name().unwrap().to_str().unwrap(), dir.to_str().unwrap());
         let any = "127.0.0.1:0";
-        let args = ["replay", &dir, "--comet", any, "--rest", any, "--json-rpc", any, "--executor", any];
+        let args = ["replay", dir, "--comet", any, "--rest", any, "--json-rpc", any, "--executor", any];
         let mut node = Cairn::start(&[&args, options].concat());
         let title = node.line(&format!("{recording}: chain "));
         let (chain, vm) = title.split_once(", vm ").unwrap();

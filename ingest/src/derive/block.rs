@@ -15,6 +15,7 @@ use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer
 use super::{AskAgain, Block, EvmTx, Failure, Part, Rules, Tx, Workshop};
 use crate::courtesy::after_you;
 use crate::nft::{Answers, NftAt};
+use crate::settled;
 
 /// What the node answered about one height.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +121,7 @@ pub fn block(
         evm_txs,
         nfts: nfts(&results, rules),
         answers: Answers::new(),
+        probe: settled::probe(&results, &rules.prefix),
         erc20: if rules.vm == Vm::Evm { erc20::events(&results) } else { Vec::new() },
     })
 }

@@ -15,8 +15,10 @@ use chain::nft::{NftEvent, TokenRef};
 use schema::keys::Owner;
 use schema::meta::BlockLane;
 use schema::nft::fold::{self, At};
-use schema::nft::{About, Questions, Waiter, Waiting, question_height};
-use store::{Message, Order, Txn};
+use schema::nft::{
+    About, Collections, ObjectTokens, Questions, Refused, Waiter, Waiting, question_height, question_number,
+};
+use store::{Message, Order, Table, Txn};
 
 use self::step::Step;
 use super::{BlockIndex, Ground};
@@ -59,7 +61,12 @@ impl BlockIndex for NftRows {
             }
             (_, Some(asked @ (Asked::Collection(subject) | Asked::Object(subject)))) => {
                 let answers = Answers::from([(asked, late.reply.clone())]);
-                self.wake(subject, &answers, txn)
+                if let Some((height, place)) = self.wake(subject, answers, txn)? {
+                    // The question stays open for the rest, in the name of the first event of it.
+                    let number = question_number(height, place);
+                    txn.put::<Questions>(&number, &Message(late.question.clone()));
+                }
+                Ok(())
             }
             (_, Some(Asked::Uri(..)) | None) => Ok(()),
         }
@@ -71,10 +78,39 @@ impl NftRows {
         Self { ground }
     }
 
-    /// Applies the events that waited for an answer about `subject`, block by block. The answer is that of the first of
-    /// them; the others see what it made, or are asked about themselves.
-    fn wake(&self, subject: Account, answers: &Answers, txn: &mut Txn<'_>) -> Result<(), Error> {
-        let rows = store::table::rows::<Waiting>(txn, &Owner(subject), Order::Asc, usize::MAX)?;
+    /// Applies events that waited for an answer about `subject`, block by block, and returns the first of those that wait
+    /// for the next call. The answer is that of the first event; the others see what it made, or are asked about
+    /// themselves. After hours of a node that does not answer there may be millions, so one call applies no more than about
+    /// [`WOKEN_AT_ONCE`].
+    fn wake(
+        &self,
+        subject: Account,
+        mut answers: Answers,
+        txn: &mut Txn<'_>,
+    ) -> Result<Option<(u64, u32)>, Error> {
+        if is_settled(subject, txn)? {
+            // By an earlier call: these are not the first ones.
+            answers.clear();
+        }
+        loop {
+            let rows = waiting_blocks(subject, txn)?;
+            let Some(((_, last, _), _)) = rows.last() else { return Ok(None) };
+            let last = *last;
+            self.revive(rows, &mut answers, txn)?;
+            // An event that waits again has raised a question of its own, and the rest waits for that.
+            let first = store::table::rows::<Waiting>(txn, &Owner(subject), Order::Asc, 1)?;
+            let Some(((_, height, place), _)) = first.first().filter(|((_, height, _), _)| *height > last)
+            else {
+                return Ok(None);
+            };
+            if is_settled(subject, txn)? {
+                return Ok(Some((*height, *place)));
+            }
+        }
+    }
+
+    /// Applies events that waited, which wait no longer; `answers` are used up by the first block.
+    fn revive(&self, rows: Vec<WaitingRow>, answers: &mut Answers, txn: &mut Txn<'_>) -> Result<(), Error> {
         let mut blocks: BTreeMap<u64, (i64, Vec<(NftAt, u64)>)> = BTreeMap::new();
         for (key, Message(waiter)) in rows {
             txn.delete::<Waiting>(&key);
@@ -85,12 +121,11 @@ impl NftRows {
                 of_block.1.push((NftAt { place, tx: None, event }, tx));
             }
         }
-        let none = Answers::new();
-        let answers = std::iter::once(answers).chain(std::iter::repeat(&none));
-        for ((height, (time, events)), answers) in blocks.into_iter().zip(answers) {
+        for (height, (time, events)) in blocks {
+            let answers = std::mem::take(answers);
             let nfts: Vec<NftAt> = events.iter().map(|(nft, _)| nft.clone()).collect();
             let owners = final_owners(&nfts);
-            let mut step = Step::new(self, At { height, time }, answers, &owners, txn);
+            let mut step = Step::new(self, At { height, time }, &answers, &owners, txn);
             for (nft, tx) in &events {
                 step.event(nft, *tx)?;
             }
@@ -98,6 +133,35 @@ impl NftRows {
         }
         Ok(())
     }
+}
+
+/// Events that are applied together after an answer: some megabytes of rows. Few in tests, so that these see the seams.
+const WOKEN_AT_ONCE: usize = if cfg!(test) { 2 } else { 4096 };
+
+type WaitingRow = (<Waiting as Table>::Key, Message<Waiter>);
+
+/// The first events that wait for an answer about `subject`, of whole blocks.
+fn waiting_blocks(subject: Account, txn: &Txn<'_>) -> Result<Vec<WaitingRow>, Error> {
+    let subject = Owner(subject);
+    let mut rows = store::table::rows::<Waiting>(txn, &subject, Order::Asc, WOKEN_AT_ONCE)?;
+    let Some((last, _)) = rows.last() else { return Ok(rows) };
+    // What is left of the last block: no more than a block has room for.
+    let (mut after, height) = (last.clone(), last.1);
+    loop {
+        let more = store::table::rows_after::<Waiting>(txn, &subject, &after, Order::Asc, WOKEN_AT_ONCE)?;
+        let of_block: Vec<_> = more.into_iter().take_while(|((_, of, _), _)| *of == height).collect();
+        let Some((last, _)) = of_block.last() else { return Ok(rows) };
+        after = last.clone();
+        rows.extend(of_block);
+    }
+}
+
+/// Whether it is known what `subject` is, so that events about it raise no question.
+fn is_settled(subject: Account, txn: &Txn<'_>) -> Result<bool, Error> {
+    let owner = Owner(subject);
+    Ok(txn.get::<Collections>(&owner)?.is_some()
+        || txn.get::<ObjectTokens>(&owner)?.is_some()
+        || txn.get::<Refused>(&owner)?.is_some())
 }
 
 /// Kinds of [`Waiter`].

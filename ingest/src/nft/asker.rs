@@ -1,32 +1,39 @@
-//! One question about an NFT, put to the node.
+//! Questions about the NFTs of one height, put to the node.
+//!
+//! What must hold: an answer is final (`settled`); only a contract's or a module's own refusal, or an answer that does
+//! not decode, is a no. Every other failure leaves the question open.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chain::nft::{move_vm, wasm};
 use chain::{Account, U256, Vm, abi};
-use node::{Error, Evm, Kind, Node, Rest};
-use schema::nft::{About, Subject, TokenKey};
+use futures_util::StreamExt as _;
+use node::{ContractCall, Error, Evm, Node, Probe, Rest, StateAt};
+use schema::nft::{About, Subject};
 
 use super::Reply;
+use crate::settled::{Returned, Settled, call_all};
 
-/// Questions of one block or of the completer that are under way at once.
-pub(crate) const AT_ONCE: usize = 16;
+/// Questions of one height that are under way at once, where each is a request of its own.
+const AT_ONCE: usize = 16;
 
 /// Asks the node of one chain.
 pub(crate) struct Asker {
-    node: Arc<Node>,
+    pub(crate) settled: Settled,
     vm: Vm,
-    prefix: String,
     /// A question was given up, and since then none was answered.
     deaf: AtomicBool,
 }
 
 impl Asker {
-    /// Asks `node` about a chain of this kind, whose addresses have this prefix.
-    pub(crate) fn new(node: Arc<Node>, vm: Vm, prefix: String) -> Self {
-        Self { node, vm, prefix, deaf: AtomicBool::new(false) }
+    /// Asks about a chain of this kind.
+    pub(crate) fn new(settled: Settled, vm: Vm) -> Self {
+        Self { settled, vm, deaf: AtomicBool::new(false) }
+    }
+
+    fn node(&self) -> &Node {
+        &self.settled.node
     }
 
     /// Whether the node has not answered of late.
@@ -42,86 +49,68 @@ impl Asker {
     /// Whether the node has the service that this chain's questions go to.
     pub(crate) fn can_ask(&self) -> bool {
         match self.vm {
-            Vm::Evm => self.node.evm.is_some(),
-            Vm::Move | Vm::Wasm => self.node.rest.is_some(),
+            Vm::Evm => self.node().evm.is_some(),
+            Vm::Move | Vm::Wasm => self.node().rest.is_some(),
             Vm::None => false,
         }
     }
 
-    /// The answer to `about` as it was at `height`, or as it is if the node has forgotten that height. An error is of the
-    /// kind that passes: ask again.
-    pub(crate) async fn ask(&self, height: u64, about: &About) -> Result<Reply, Error> {
-        let reply = self.put(height, about).await?;
-        self.deaf.store(false, Ordering::Relaxed);
-        Ok(reply)
+    /// The answers to `questions`, in their order, as it was at `height`, of whose block `probe` is, or as it is if the
+    /// node has forgotten that height. After an error the question is to be asked again.
+    pub(crate) async fn ask(
+        &self,
+        height: u64,
+        probe: Option<&Probe>,
+        questions: &[About],
+    ) -> Vec<Result<Reply, Error>> {
+        let state = match self.settled.state(height, probe) {
+            Ok(state) => state,
+            Err(error) => return vec![Err(error); questions.len()],
+        };
+        let replies = match (self.node(), self.vm) {
+            (Node { evm: Some(evm), .. }, Vm::Evm) => erc721(evm, &state, questions).await,
+            (Node { rest: Some(rest), .. }, Vm::Move | Vm::Wasm) => {
+                let asked: Vec<_> = questions.iter().map(|about| self.by_rest(rest, &state, about)).collect();
+                futures_util::stream::iter(asked).buffered(AT_ONCE).collect().await
+            }
+            _ => vec![Ok(Reply::Unclear); questions.len()],
+        };
+        if replies.iter().any(Result::is_ok) {
+            self.deaf.store(false, Ordering::Relaxed);
+        }
+        replies
     }
 
-    async fn put(&self, height: u64, about: &About) -> Result<Reply, Error> {
-        match (&*self.node, self.vm, about) {
-            (Node { evm: Some(evm), .. }, Vm::Evm, About::Collection(subject)) => {
-                erc721(evm, height, subject).await
-            }
-            (Node { evm: Some(evm), .. }, Vm::Evm, About::Uri(token)) => erc721_uri(evm, height, token).await,
-            (Node { rest: Some(rest), .. }, Vm::Move, about) => self.move_object(rest, height, about).await,
-            (Node { rest: Some(rest), .. }, Vm::Wasm, about) => self.cw721(rest, height, about).await,
-            _ => Ok(Reply::Unclear),
+    async fn by_rest(&self, rest: &Rest, state: &StateAt, about: &About) -> Result<Reply, Error> {
+        if self.vm == Vm::Move {
+            move_object(rest, state, about).await
+        } else {
+            self.cw721(rest, state, about).await
         }
     }
 
-    async fn move_object(&self, rest: &Rest, height: u64, about: &About) -> Result<Reply, Error> {
-        let resource = |address: &[u8], tag: &'static str| {
-            let address = Account::from_bytes(address).map(|address| address.to_hex()).unwrap_or_default();
-            fixed(height, move |height| {
-                let address = address.clone();
-                async move { rest.move_resource(&address, tag, height).await }
-            })
-        };
-        Ok(match about {
-            About::Collection(subject) => {
-                let answer = resource(&subject.address, "0x1::collection::Collection").await?;
-                let collection = answer.and_then(|answer| move_vm::collection_resource(&answer));
-                collection
-                    .map_or(Reply::No, |it| Reply::Collection { name: it.name, creator: Some(it.creator) })
-            }
-            About::Object(subject) => {
-                let answer = resource(&subject.address, "0x1::nft::Nft").await?;
-                let token = answer.and_then(|answer| move_vm::nft_resource(&answer));
-                token.map_or(Reply::No, |it| Reply::Token {
-                    collection: it.collection,
-                    token_id: it.token_id,
-                    uri: it.uri,
-                })
-            }
-            About::Uri(token) => {
-                let answer = resource(&token.object, "0x1::nft::Nft").await?;
-                let token = answer.and_then(|answer| move_vm::nft_resource(&answer));
-                token.map_or(Reply::No, |it| Reply::Uri(it.uri))
-            }
-        })
-    }
-
-    async fn cw721(&self, rest: &Rest, height: u64, about: &About) -> Result<Reply, Error> {
+    async fn cw721(&self, rest: &Rest, state: &StateAt, about: &About) -> Result<Reply, Error> {
+        let prefix = &self.settled.prefix;
         let bech32 = |bytes: &[u8]| {
             let account = Account::from_bytes(bytes);
-            account.map(|account| account.to_bech32(&self.prefix)).unwrap_or_default()
+            account.map(|account| account.to_bech32(prefix)).unwrap_or_default()
         };
         match about {
             About::Collection(subject) => {
                 let contract = bech32(&subject.address);
-                let info =
-                    fixed(height, |height| rest.wasm_smart(&contract, r#"{"contract_info":{}}"#, height))
-                        .await?;
+                let info = fixed(state, |state| rest.wasm_smart(&contract, r#"{"contract_info":{}}"#, state))
+                    .await?;
                 let Some(name) = info.and_then(|info| wasm::contract_name(&info)) else {
                     return Ok(Reply::No);
                 };
-                let contract = fixed(height, |height| rest.wasm_contract(&contract, height)).await?;
-                let creator = contract.and_then(|contract| wasm::contract_creator(&contract, &self.prefix));
+                let contract = fixed(state, |state| rest.wasm_contract(&contract, state)).await?;
+                let creator = contract.and_then(|contract| wasm::contract_creator(&contract, prefix));
                 Ok(Reply::Collection { name, creator })
             }
             About::Uri(token) => {
                 let contract = bech32(&token.collection);
                 let query = serde_json::json!({ "nft_info": { "token_id": token.token_id } }).to_string();
-                let info = fixed(height, |height| rest.wasm_smart(&contract, &query, height)).await?;
+                let info = fixed(state, |state| rest.wasm_smart(&contract, &query, state)).await?;
                 Ok(info.and_then(|info| wasm::token_uri(&info)).map_or(Reply::No, Reply::Uri))
             }
             About::Object(_) => Ok(Reply::No),
@@ -129,32 +118,124 @@ impl Asker {
     }
 }
 
-/// Whether a contract is an ERC-721: it says so (ERC-165), or tells the owner of a token as its events do.
-async fn erc721(evm: &Evm, height: u64, subject: &Subject) -> Result<Reply, Error> {
-    let Ok(contract) = <[u8; 20]>::try_from(subject.address.as_slice()) else { return Ok(Reply::No) };
-    let call = async |data: &[u8]| fixed(height, |height| evm.call(contract, data, height)).await;
-    let says_so = call(&abi::supports_erc721()).await?.and_then(|answer| abi::read_bool(&answer));
-    if says_so != Some(true) {
-        let Some(token_id) = decimal(&subject.token_id).filter(|_| !subject.owner.is_empty()) else {
-            return Ok(Reply::Unclear);
-        };
-        let owner = call(&abi::owner_of(token_id)).await?.and_then(|answer| abi::read_address(&answer));
-        if owner.is_none_or(|owner| owner.as_slice() != subject.owner) {
-            return Ok(Reply::No);
+async fn move_object(rest: &Rest, state: &StateAt, about: &About) -> Result<Reply, Error> {
+    let resource = |address: &[u8], tag: &'static str| {
+        let address = Account::from_bytes(address).map(|address| address.to_hex()).unwrap_or_default();
+        fixed(state, move |state| {
+            let address = address.clone();
+            async move { rest.move_resource(&address, tag, state).await }
+        })
+    };
+    Ok(match about {
+        About::Collection(subject) => {
+            let answer = resource(&subject.address, "0x1::collection::Collection").await?;
+            let collection = answer.and_then(|answer| move_vm::collection_resource(&answer));
+            collection.map_or(Reply::No, |it| Reply::Collection { name: it.name, creator: Some(it.creator) })
         }
-    }
-    let name = call(&abi::name()).await?.and_then(|answer| abi::read_string(&answer));
-    Ok(Reply::Collection { name: name.unwrap_or_default(), creator: None })
+        About::Object(subject) => {
+            let answer = resource(&subject.address, "0x1::nft::Nft").await?;
+            let token = answer.and_then(|answer| move_vm::nft_resource(&answer));
+            token.map_or(Reply::No, |it| Reply::Token {
+                collection: it.collection,
+                token_id: it.token_id,
+                uri: it.uri,
+            })
+        }
+        About::Uri(token) => {
+            let answer = resource(&token.object, "0x1::nft::Nft").await?;
+            let token = answer.and_then(|answer| move_vm::nft_resource(&answer));
+            token.map_or(Reply::No, |it| Reply::Uri(it.uri))
+        }
+    })
 }
 
-async fn erc721_uri(evm: &Evm, height: u64, token: &TokenKey) -> Result<Reply, Error> {
-    let contract = <[u8; 20]>::try_from(token.collection.as_slice());
-    let (Ok(contract), Some(token_id)) = (contract, decimal(&token.token_id)) else {
-        return Ok(Reply::No);
+/// What is to be asked next of an EVM contract.
+enum Step {
+    /// Whether it says that it is an ERC-721 (ERC-165).
+    Erc165,
+    /// Whether it tells the owner of a token as its events do.
+    OwnerOf,
+    Name,
+    Uri,
+    Done(Result<Reply, Error>),
+}
+
+/// Asks all contracts together, each its next question, until all have answered.
+async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<Reply, Error>> {
+    let first = |about: &About| match about {
+        About::Collection(_) => Step::Erc165,
+        About::Uri(_) => Step::Uri,
+        About::Object(_) => Step::Done(Ok(Reply::Unclear)),
     };
-    let data = abi::token_uri(token_id);
-    let answer = fixed(height, |height| evm.call(contract, &data, height)).await?;
-    Ok(answer.and_then(|answer| abi::read_string(&answer)).map_or(Reply::No, Reply::Uri))
+    let mut steps: Vec<Step> = questions.iter().map(first).collect();
+    loop {
+        let (mut places, mut calls) = (Vec::new(), Vec::new());
+        for (place, (step, about)) in steps.iter_mut().zip(questions).enumerate() {
+            if matches!(step, Step::Done(_)) {
+                continue;
+            }
+            match call(step, about) {
+                Some(call) => {
+                    places.push(place);
+                    calls.push(call);
+                }
+                // What has no such address or number is no contract or token of this kind.
+                None => *step = Step::Done(Ok(Reply::No)),
+            }
+        }
+        if calls.is_empty() {
+            break;
+        }
+        for (place, answer) in places.into_iter().zip(call_all(evm, state, &calls).await) {
+            let answer = answer.map(|returned| returned.map(|Returned { bytes, .. }| bytes));
+            steps[place] = match answer {
+                Ok(answer) => next(&steps[place], &questions[place], answer.as_deref()),
+                Err(error) => Step::Done(Err(error)),
+            };
+        }
+    }
+    let reply = |step| if let Step::Done(reply) = step { reply } else { Ok(Reply::Unclear) };
+    steps.into_iter().map(reply).collect()
+}
+
+fn call(step: &Step, about: &About) -> Option<ContractCall> {
+    let (contract, token_id) = match about {
+        About::Collection(subject) => (&subject.address, &subject.token_id),
+        About::Uri(token) => (&token.collection, &token.token_id),
+        About::Object(_) => return None,
+    };
+    let to = <[u8; 20]>::try_from(contract.as_slice()).ok()?;
+    let data = match step {
+        Step::Erc165 => abi::supports_erc721().to_vec(),
+        Step::OwnerOf => abi::owner_of(decimal(token_id)?).to_vec(),
+        Step::Name => abi::name().to_vec(),
+        Step::Uri => abi::token_uri(decimal(token_id)?).to_vec(),
+        Step::Done(_) => return None,
+    };
+    Some(ContractCall { to, data })
+}
+
+/// What follows from an answer; `None` is the contract's no.
+fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
+    let subject = if let About::Collection(subject) = about { subject } else { &Subject::default() };
+    let done = |reply| Step::Done(Ok(reply));
+    match step {
+        Step::Erc165 if answer.and_then(abi::read_bool) == Some(true) => Step::Name,
+        Step::Erc165 if subject.owner.is_empty() || decimal(&subject.token_id).is_none() => {
+            done(Reply::Unclear)
+        }
+        Step::Erc165 => Step::OwnerOf,
+        Step::OwnerOf => match answer.and_then(abi::read_address) {
+            Some(owner) if owner.as_slice() == subject.owner => Step::Name,
+            _ => done(Reply::No),
+        },
+        Step::Name => {
+            let name = answer.and_then(abi::read_string).unwrap_or_default();
+            done(Reply::Collection { name, creator: None })
+        }
+        Step::Uri => done(answer.and_then(abi::read_string).map_or(Reply::No, Reply::Uri)),
+        Step::Done(reply) => Step::Done(reply.clone()),
+    }
 }
 
 /// The number that an EVM token's id is.
@@ -163,19 +244,18 @@ fn decimal(token_id: &str) -> Option<U256> {
     U256::from_str_radix(token_id, 10).ok()
 }
 
-/// The answer to a question about the state at `height`, or about the latest where that one is pruned; `None` is a fixed
-/// no.
-pub(crate) async fn fixed<T, F>(height: u64, ask: impl Fn(Option<u64>) -> F) -> Result<Option<T>, Error>
+/// The answer to a question about `state`, or about the latest where that one is pruned; `None` is a fixed no.
+async fn fixed<T, F>(state: &StateAt, ask: impl Fn(StateAt) -> F) -> Result<Option<T>, Error>
 where
     F: Future<Output = Result<T, Error>>,
 {
-    let answer = match ask(Some(height)).await {
-        Err(Error::Pruned { .. }) => ask(None).await,
+    let answer = match ask(state.clone()).await {
+        Err(Error::Pruned { .. }) => ask(StateAt::default()).await,
         answer => answer,
     };
     match answer {
         Ok(answer) => Ok(Some(answer)),
-        Err(error) if error.kind() == Kind::Permanent => Ok(None),
+        Err(Error::Refused { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -1,31 +1,38 @@
 //! Asks the questions that blocks could not wait for, until they are answered.
+//!
+//! The newest blocks' questions are asked often: their answers were not final yet. Older ones have met a node that does
+//! not answer, and are asked at growing pauses.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use node::Kind;
 use node::retry::Backoff;
-use schema::nft::{Questions, question_height};
+use schema::nft::{About, Question, Questions, question_height, question_number};
 use store::{Message, Order, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::Late;
-use super::asker::{AT_ONCE, Asker};
-use crate::Error;
-use crate::Mark;
+use super::asker::Asker;
+use crate::settled::DEEP;
+use crate::{Error, Mark};
 
 /// Questions that are looked at together.
-const ROUND: usize = 64;
+const ROUND: usize = 256;
 
 /// A question is given up for this round after this long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Pauses between rounds in which nothing was answered.
+/// Pauses between rounds of older questions in which nothing was answered.
 const PAUSES: Backoff =
     Backoff { initial: Duration::from_millis(200), max: Duration::from_secs(30), jitter_percent: 20 };
 
-/// How often the log hears of questions that stay open.
+/// The pause between rounds of the newest blocks' questions: states are committed within a fraction of a second.
+const SOON: Duration = Duration::from_millis(200);
+
+/// The log has no more than one line of questions without an answer in this time.
 const REMINDER: Duration = Duration::from_mins(1);
 
 /// The asker of one database's open questions.
@@ -37,80 +44,122 @@ pub(crate) struct Completer {
     pub(crate) answers: mpsc::Sender<Late>,
 }
 
+type Numbered = (u64, Question);
+
 impl Completer {
     /// Runs for ever, or until the lane is gone.
     pub(crate) async fn run(mut self) -> Result<(), Error> {
-        let (mut after, mut fruitless, mut said): (Option<u64>, u32, Option<Instant>) = (None, 0, None);
+        let (mut after, mut older_open, mut fruitless, mut due) = (None, false, 0_u32, Instant::now());
+        let mut outage = Outage::default();
         loop {
-            let round = self.round(after)?;
-            after = round.last().map(|(number, _)| *number);
-            if round.is_empty() {
-                // Either there is none, or the next round begins from the start.
-                if self.blocks.changed().await.is_err() {
-                    return Ok(());
+            let last = self.blocks.borrow_and_update().height;
+            let newest = question_number(last.saturating_sub(DEEP), 0);
+            let mut round = self.questions(Some(newest), u64::MAX)?;
+            let newest_open = !round.is_empty();
+            let older_due = Instant::now() >= due;
+            if older_due {
+                let mut older = self.questions(after, newest)?;
+                if older.is_empty() {
+                    older = self.questions(None, newest)?;
                 }
-                continue;
+                after = older.last().map(|(number, _)| *number);
+                older_open = !older.is_empty();
+                round.extend(older);
             }
-            let (asked, answered) = (round.len(), self.ask(round).await);
+            let (answered, failure) = self.ask(round, newest).await?;
             let count = answered.len();
+            outage.note(count, failure);
             for late in answered {
                 if self.answers.send(late).await.is_err() {
                     return Ok(());
                 }
             }
-            if count > 0 {
-                (fruitless, said) = (0, None);
+            if older_due {
+                fruitless = if count > 0 { 0 } else { fruitless.saturating_add(1) };
+                due = Instant::now() + if count > 0 { Duration::ZERO } else { PAUSES.delay(fruitless) };
+            }
+            let news = self.blocks.changed();
+            let moved = if count > 0 {
                 // What was answered is still stored as open until the lane has committed it.
-                drop(tokio::time::timeout(Duration::from_secs(1), self.blocks.changed()).await);
+                tokio::time::timeout(Duration::from_secs(1), news).await
+            } else if newest_open {
+                tokio::time::sleep(SOON).await;
                 continue;
+            } else if older_open {
+                tokio::time::timeout_at(due, news).await
+            } else {
+                Ok(news.await)
+            };
+            if let Ok(Err(_)) = moved {
+                return Ok(());
             }
-            if said.is_none_or(|said| said.elapsed() >= REMINDER) {
-                tracing::warn!(
-                    asked,
-                    "the node does not answer questions about NFTs: names or URIs are missing until it does"
-                );
-                said = Some(Instant::now());
-            }
-            tokio::time::sleep(PAUSES.delay(fruitless)).await;
-            fruitless = fruitless.saturating_add(1);
         }
     }
 
-    /// Some open questions beyond number `after`; the first ones if there are none.
-    fn round(&self, after: Option<u64>) -> Result<Vec<(u64, schema::nft::Question)>, Error> {
+    /// Some open questions beyond number `after`, or the first, up to number `last`.
+    fn questions(&self, after: Option<u64>, last: u64) -> Result<Vec<Numbered>, Error> {
         let snapshot = self.store.snapshot()?;
+        let all = &store::key::All;
         let rows = match after {
-            Some(after) => store::table::rows_after::<Questions>(
-                &*snapshot,
-                &store::key::All,
-                &after,
-                Order::Asc,
-                ROUND,
-            )?,
-            None => Vec::new(),
+            Some(after) => store::table::rows_after::<Questions>(&*snapshot, all, &after, Order::Asc, ROUND)?,
+            None => store::table::rows::<Questions>(&*snapshot, all, Order::Asc, ROUND)?,
         };
-        let rows = if rows.is_empty() {
-            store::table::rows::<Questions>(&*snapshot, &store::key::All, Order::Asc, ROUND)?
-        } else {
-            rows
-        };
-        Ok(rows.into_iter().map(|(number, Message(question))| (number, question)).collect())
+        let rows = rows.into_iter().map(|(number, Message(question))| (number, question));
+        Ok(rows.take_while(|(number, _)| *number <= last).collect())
     }
 
-    async fn ask(&self, round: Vec<(u64, schema::nft::Question)>) -> Vec<Late> {
-        let asker = &self.asker;
-        let asked = futures_util::stream::iter(round).map(|(number, question)| async move {
-            let about = question.about.as_ref()?;
-            let reply = asker.ask(question_height(number), about);
-            match tokio::time::timeout(PATIENCE, reply).await {
-                Ok(Ok(reply)) => Some(Late { number, reply, question: question.clone() }),
-                Ok(Err(error)) => {
-                    tracing::debug!(number, %error, "a question about an NFT stays open");
-                    None
+    /// Asks height by height. Gives what is answered, and why something is not, unless the state of one of the `newest`
+    /// questions is only not there yet.
+    async fn ask(&self, round: Vec<Numbered>, newest: u64) -> Result<(Vec<Late>, Option<String>), Error> {
+        let mut heights: BTreeMap<u64, Vec<Numbered>> = BTreeMap::new();
+        for (number, question) in round {
+            heights.entry(question_height(number)).or_default().push((number, question));
+        }
+        let (mut answered, mut failure) = (Vec::new(), None);
+        for (height, questions) in heights {
+            let probe = self.asker.settled.probe(height)?;
+            let questions = questions.into_iter().filter_map(|(n, it)| Some((n, it.about.clone()?, it)));
+            let (abouts, questions): (Vec<About>, Vec<Numbered>) =
+                questions.map(|(number, about, question)| (about, (number, question))).unzip();
+            let asked = self.asker.ask(height, probe.as_ref(), &abouts);
+            let Ok(replies) = tokio::time::timeout(PATIENCE, asked).await else {
+                failure.get_or_insert_with(|| format!("no answer about height {height} within {PATIENCE:?}"));
+                continue;
+            };
+            for ((number, question), reply) in questions.into_iter().zip(replies) {
+                match reply {
+                    Ok(reply) => answered.push(Late { number, reply, question }),
+                    Err(error) if error.kind() == Kind::NotYet && number > newest => {}
+                    Err(error) => failure = failure.or(Some(error.to_string())),
                 }
-                Err(_) => None,
             }
-        });
-        asked.buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
+        }
+        Ok((answered, failure))
+    }
+}
+
+/// What the log has about questions without an answer: a line when that begins, and one when it is over.
+#[derive(Default)]
+struct Outage {
+    lasts: bool,
+    logged: Option<Instant>,
+}
+
+impl Outage {
+    fn note(&mut self, answered: usize, failure: Option<String>) {
+        match failure {
+            Some(error) if !self.lasts => {
+                self.lasts = true;
+                if self.logged.is_none_or(|logged| logged.elapsed() >= REMINDER) {
+                    self.logged = Some(Instant::now());
+                    tracing::warn!(error, "names or URIs of NFTs are missing until the node answers");
+                }
+            }
+            None if self.lasts && answered > 0 => {
+                self.lasts = false;
+                tracing::info!("the node answers questions about NFTs");
+            }
+            _ => {}
+        }
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use chain::Account;
 use chain::nft::{NftEvent, TokenRef};
-use futures_util::StreamExt as _;
-use node::retry::{self, Backoff};
+use node::retry::Backoff;
+use node::{Kind, Probe};
 use schema::keys::Owner;
 use schema::meta::{self, BlockLane};
 use schema::nft::{About, Collections, ObjectTokens, Refused, Subject, TokenKey, Tokens};
@@ -19,7 +19,7 @@ use store::key::Text;
 use store::{Snapshot, Store};
 use tokio::sync::watch;
 
-use super::asker::{AT_ONCE, Asker};
+use super::asker::Asker;
 use super::{Answers, Asked, NftAt, Reply};
 use crate::Error;
 
@@ -74,9 +74,14 @@ impl Inquiry {
         Self { asker, store, mid_chain, turn: watch::Sender::new(next), on_the_way: Mutex::default() }
     }
 
-    /// What the node says about `nfts`, which are of `height`. What it cannot say now is not among it. To be called for each
+    /// What the node says about `nfts`, which are of `height`, of whose block `probe` is. What it cannot say now is not among it. To be called for each
     /// height, and again if the height turns out to have other events.
-    pub(crate) async fn ask(&self, height: u64, nfts: &[NftAt]) -> Result<Answers, Error> {
+    pub(crate) async fn ask(
+        &self,
+        height: u64,
+        probe: Option<&Probe>,
+        nfts: &[NftAt],
+    ) -> Result<Answers, Error> {
         // The sender is ours, so this can only end well.
         drop(self.turn.subscribe().wait_for(|turn| *turn >= height).await);
         let plan = if nfts.is_empty() || !self.asker.can_ask() {
@@ -95,36 +100,50 @@ impl Inquiry {
             first
         });
         let mut answers = Answers::new();
-        self.put(height, plan.subjects, &mut answers).await;
-        self.put(height, self.collections_of_objects(&answers)?, &mut answers).await;
+        let at = (height, probe);
+        self.put(at, plan.subjects, &mut answers).await;
+        self.put(at, self.collections_of_objects(&answers)?, &mut answers).await;
         let is_one = |collection: &Account| match answers.get(&Asked::Collection(*collection)) {
             Some(reply) => matches!(reply, Reply::Collection { .. }),
             None => true,
         };
         let uris = plan.uris.into_iter().filter(|(collection, _)| is_one(collection));
         let uris = uris.map(|(_, about)| about).collect();
-        self.put(height, uris, &mut answers).await;
+        self.put(at, uris, &mut answers).await;
         Ok(answers)
     }
 
-    async fn put(&self, height: u64, questions: Vec<About>, answers: &mut Answers) {
-        let asked = futures_util::stream::iter(questions).map(|about| async move {
-            let reply = self.patiently(height, &about).await?;
-            Some((Asked::of(&about)?, reply))
-        });
-        let replies: Vec<_> = asked.buffer_unordered(AT_ONCE).collect().await;
-        answers.extend(replies.into_iter().flatten());
-    }
-
-    async fn patiently(&self, height: u64, about: &About) -> Option<Reply> {
+    /// Asks until all is answered, or what is left is not to be waited for.
+    async fn put(
+        &self,
+        (height, probe): (u64, Option<&Probe>),
+        questions: Vec<About>,
+        answers: &mut Answers,
+    ) {
+        let (mut left, mut tries) = (questions, 0);
+        let asking = async {
+            while !left.is_empty() {
+                let replies = self.asker.ask(height, probe, &left).await;
+                let mut again = Vec::new();
+                for (about, reply) in std::mem::take(&mut left).into_iter().zip(replies) {
+                    match reply {
+                        Ok(reply) => answers.extend(Asked::of(&about).map(|asked| (asked, reply))),
+                        Err(error) if error.kind() == Kind::Transient => again.push(about),
+                        // Left to the completer: a block does not wait for the node's state, nor for a node that needs repair.
+                        Err(_) => {}
+                    }
+                }
+                left = again;
+                if !left.is_empty() {
+                    tokio::time::sleep(Backoff::default().delay(tries)).await;
+                    tries += 1;
+                }
+            }
+        };
         let patience = if self.asker.is_deaf() { SHORT_PATIENCE } else { PATIENCE };
-        let ask = || self.asker.ask(height, about);
-        let reply = tokio::time::timeout(patience, retry::until(Backoff::default(), "NFT", ask)).await;
-        let reply = reply.ok().and_then(Result::ok);
-        if reply.is_none() {
+        if tokio::time::timeout(patience, asking).await.is_err() {
             self.asker.give_up();
         }
-        reply
     }
 
     /// What is to be asked about `nfts`; what they make known is on the way from now on.

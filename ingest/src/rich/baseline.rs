@@ -71,7 +71,7 @@ impl Worker {
                     rich::clear(&*self.list.store)?;
                     lane = RichLane { height: 0, baseline: latest, next_accounts: FIRST.to_owned() };
                 }
-                Err(Error::Node { source, .. }) => {
+                Err(Error::Node { source, .. }) if matches!(*source, node::Error::Refused { .. }) => {
                     // Its no is fixed: whoever is touched is asked for then. What earlier pages told is not all, and a
                     // token is not to be taken for one whose holders are all known.
                     tracing::warn!(baseline, error = %source, "the node tells no accounts: the rich list begins empty");
@@ -98,11 +98,15 @@ impl Worker {
 
     async fn ask_page(&self, rest: &Rest, height: u64, key: Option<&str>) -> Result<Page, Error> {
         let node_error = |what| move |error| Error::node(height, what, error);
-        let accounts = retry::until(Backoff::default(), "accounts", || rest.accounts(Some(height), key));
+        let settled = &self.list.settled;
+        let probe = settled.probe(height)?;
+        let state = || settled.state(height, probe.as_ref());
+        let ask = || async { rest.accounts(state()?, key).await };
+        let accounts = retry::until(Backoff::default(), "accounts", ask);
         let accounts = accounts.await.map_err(node_error("accounts"))?;
         let asked = futures_util::stream::iter(&accounts.addresses).map(|address| async move {
-            let held =
-                retry::until(Backoff::default(), "balances", || rest.balances(address, Some(height))).await;
+            let ask = || async { rest.balances(address, state()?).await };
+            let held = retry::until(Backoff::default(), "balances", ask).await;
             Ok::<_, Error>((address, held.map_err(node_error("balances"))?))
         });
         let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;

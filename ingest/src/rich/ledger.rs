@@ -89,7 +89,7 @@ pub(super) fn apply(
         introduce(event, &mut before, txn)?;
     }
     let mut tokens: BTreeMap<Address, Erc20> = BTreeMap::new();
-    let (mut settled, mut to_ask) = (Vec::new(), Vec::new());
+    let (mut settled, mut to_ask, mut drifting) = (Vec::new(), Vec::new(), Vec::new());
     for ((contract, account), flow) in flows(events) {
         let token = match tokens.entry(contract) {
             Entry::Occupied(known) => known.into_mut(),
@@ -104,7 +104,7 @@ pub(super) fn apply(
             continue;
         }
         if held.is_some() || token.complete {
-            drifts(token, &contract, height, "more went out of an account than it held");
+            drifting.extend(drifts(token, contract, "more went out of an account than it held"));
         }
         to_ask.push(ToAsk { contract, account, held, flow });
     }
@@ -114,7 +114,8 @@ pub(super) fn apply(
         let amount = match told {
             Told::Exactly(amount) => amount,
             Told::Latest(amount) => {
-                drifts(token, &asked.contract, height, "the node has forgotten its balances of this height");
+                let reason = "the node has forgotten its balances of this height";
+                drifting.extend(drifts(token, asked.contract, reason));
                 amount
             }
             Told::Nothing => {
@@ -123,6 +124,11 @@ pub(super) fn apply(
             }
         };
         settled.push((asked.contract, asked.account, amount));
+    }
+    for (contract, reason) in drifting {
+        Event::Drift.count();
+        let contract = hex(&contract);
+        tracing::warn!(contract, height, reason, "balances of a token drift: they are asked for from now on");
     }
     for (contract, token) in &tokens {
         put_token(contract, token, &mut before, txn)?;
@@ -144,13 +150,11 @@ fn balance(token: &Erc20, held: Option<U256>, flow: Flow) -> Option<U256> {
     flow.after(held).filter(|_| !token.drifting)
 }
 
-fn drifts(token: &mut Erc20, contract: &Address, height: u64, reason: &str) {
-    if !token.drifting {
-        Event::Drift.count();
-        let contract = hex(contract);
-        tracing::warn!(contract, height, reason, "balances of a token drift: they are asked for from now on");
-    }
-    token.drifting = true;
+/// Marks a token as drifting; the contract and the reason if it was not before. They are logged only when the block is
+/// applied, which may take a second attempt.
+fn drifts(token: &mut Erc20, contract: Address, reason: &'static str) -> Option<(Address, &'static str)> {
+    let before = std::mem::replace(&mut token.drifting, true);
+    (!before).then_some((contract, reason))
 }
 
 /// What an event makes known about contracts and denoms.

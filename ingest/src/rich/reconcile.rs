@@ -1,7 +1,8 @@
 //! Samples what contracts say against what was added up, and heals a token whose balances changed without a transfer.
 //!
 //! One token at a time, its greatest holders and some others; the sample is at the lane's height, so a difference is a
-//! difference.
+//! difference. A token is healed in chunks of its holders, between blocks: the lane does not wait for all of them, and a
+//! chunk that the node does not answer in time is continued later.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use chain::U256;
 use futures_util::StreamExt as _;
 use schema::meta::RichLane;
-use schema::rich::{self, Address, Before, Erc20, Erc20s, Holders};
+use schema::rich::{self, Address, Balances, Before, Erc20, Erc20s, Holders};
 use store::{Counts, Durability, Message, Order, Txn};
 
 use super::ledger::{hex, put_balance, put_token};
@@ -22,21 +23,44 @@ const GREATEST: u64 = 3;
 /// Other holders in a sample, at random.
 const OTHERS: u64 = 5;
 /// The node gets this long for some balances; blocks wait meanwhile.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Holders that are asked about and written together while a token is healed.
-const HEALED_AT_ONCE: u64 = 256;
+const HEALED_AT_ONCE: usize = 32;
 
 /// Where the sampling is.
 #[derive(Debug, Default)]
 pub(super) struct Reconciler {
     /// The token sampled last.
     last: Option<Address>,
+    /// The token that is being healed.
+    healing: Option<Healing>,
+}
+
+/// A token that is being healed.
+#[derive(Debug)]
+struct Healing {
+    contract: Address,
+    /// The last holder, in the order of addresses, whose balance was asked for.
+    after: Option<Address>,
+    healed: u64,
+    /// The node answered nothing the last time, so the next attempt waits for the next sample.
+    stalled: bool,
+}
+
+impl Reconciler {
+    /// Whether there is a next chunk to be healed at once.
+    pub(super) fn is_healing(&self) -> bool {
+        self.healing.as_ref().is_some_and(|healing| !healing.stalled)
+    }
 }
 
 impl Worker {
-    /// Samples the next token, and heals it if it drifts; `None` if the lane is to stop.
+    /// Heals the next chunk of a token that drifts, or samples the next token; `None` if the lane is to stop.
     pub(super) fn sample(&self, reconciler: &mut Reconciler, lane: &RichLane) -> Result<Option<()>, Error> {
-        let Some((contract, mut token)) = self.next_token(reconciler.last)? else { return Ok(Some(())) };
+        if let Some(healing) = reconciler.healing.take() {
+            return self.heal(healing, reconciler, lane.height);
+        }
+        let Some((contract, token)) = self.next_token(reconciler.last)? else { return Ok(Some(())) };
         reconciler.last = Some(contract);
         if token.silent {
             return Ok(Some(()));
@@ -53,8 +77,8 @@ impl Worker {
             "balances of a token drift: all its holders are asked about, and from now on whoever is touched"
         );
         Event::Drift.count();
-        token.drifting = true;
-        self.heal(&contract, &token, lane.height)
+        let healing = Healing { contract, after: None, healed: 0, stalled: false };
+        self.heal(healing, reconciler, lane.height)
     }
 
     /// The token after `last` in the order of addresses, from the first again after the end.
@@ -92,7 +116,8 @@ impl Worker {
         Ok(chosen)
     }
 
-    /// What the contract says about each of `holders`, or nothing if that takes too long; `None` if the lane is to stop.
+    /// What the contract says about `holders`, or about the first of them if that takes too long; `None` if the lane is to
+    /// stop.
     #[expect(clippy::type_complexity, reason = "account, what was added up, what is said")]
     fn ask_all(
         &self,
@@ -103,69 +128,76 @@ impl Worker {
         let asked = futures_util::stream::iter(holders).map(|(account, held)| async move {
             Ok::<_, Error>((account, held, self.balance(contract, &account, height).await?))
         });
-        let told = tokio::time::timeout(PATIENCE, asked.buffered(AT_ONCE).collect::<Vec<_>>());
-        match self.wait_for(told) {
-            None => Ok(None),
-            Some(Ok(told)) => told.into_iter().collect::<Result<_, _>>().map(Some),
-            Some(Err(_)) => {
-                tracing::debug!(contract = hex(contract), height, "the node does not say what is held");
-                Ok(Some(Vec::new()))
-            }
-        }
+        let in_time = async {
+            asked.buffered(AT_ONCE).take_until(tokio::time::sleep(PATIENCE)).collect::<Vec<_>>().await
+        };
+        self.wait_for(in_time).map(|told| told.into_iter().collect()).transpose()
     }
 
-    /// Writes what the contract says about every holder, as of `height`, which is the lane's.
-    fn heal(&self, contract: &Address, token: &Erc20, height: u64) -> Result<Option<()>, Error> {
-        let holders = self.holders(contract)?;
-        let mut healed: u64 = 0;
-        for some in holders.chunks(usize::try_from(HEALED_AT_ONCE).unwrap_or(usize::MAX)) {
-            let Some(told) = self.ask_all(contract, some.to_vec(), height)? else { return Ok(None) };
-            if told.is_empty() {
+    /// Writes what the contract says about the next holders, as of `height`, which is the lane's.
+    fn heal(
+        &self,
+        mut healing: Healing,
+        reconciler: &mut Reconciler,
+        height: u64,
+    ) -> Result<Option<()>, Error> {
+        let contract = healing.contract;
+        let holders = self.holders_after(&contract, healing.after)?;
+        let asked = holders.len();
+        let Some(told) = self.ask_all(&contract, holders, height)? else { return Ok(None) };
+        healing.stalled = told.is_empty() && asked > 0;
+        let done = told.len() == asked && asked < HEALED_AT_ONCE;
+        let snapshot = self.list.store.snapshot()?;
+        let mut counts = Counts::new(1);
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        let mut before = Before::default();
+        let Some(Message(mut token)) = txn.get::<Erc20s>(&contract)? else { return Ok(Some(())) };
+        // From the first chunk on: a holder who was healed may be touched before the last one is.
+        token.drifting = true;
+        put_token(&contract, &token, &mut before, &mut txn)?;
+        for (account, held, told) in told {
+            if let Told::Exactly(amount) | Told::Latest(amount) = told
+                && amount != held
+            {
+                put_balance(&contract, &account, amount, token.complete, &mut before, &mut txn)?;
+                healing.healed += 1;
+                Event::Healed.count();
+            }
+            healing.after = Some(account);
+        }
+        rich::put_undo(&mut txn, height, before)?;
+        let (batch, _pending) = txn.finish();
+        drop(snapshot);
+        self.list.store.commit(batch, Durability::Synced)?;
+        let healed = healing.healed;
+        if done {
+            tracing::warn!(contract = hex(&contract), healed, height, "the token is healed");
+        } else {
+            if healing.stalled {
                 tracing::warn!(
-                    contract = hex(contract),
+                    contract = hex(&contract),
                     healed,
                     height,
-                    "the token is not healed: it is sampled again"
+                    "balances for healing a token are not answered"
                 );
-                return Ok(Some(()));
             }
-            let snapshot = self.list.store.snapshot()?;
-            let mut counts = Counts::new(1);
-            let mut txn = Txn::new(&*snapshot, &mut counts);
-            let mut before = Before::default();
-            put_token(contract, token, &mut before, &mut txn)?;
-            for (account, held, told) in told {
-                if let Told::Exactly(amount) | Told::Latest(amount) = told
-                    && amount != held
-                {
-                    put_balance(contract, &account, amount, token.complete, &mut before, &mut txn)?;
-                    healed += 1;
-                }
-            }
-            rich::put_undo(&mut txn, height, before)?;
-            let (batch, _pending) = txn.finish();
-            drop(snapshot);
-            self.list.store.commit(batch, Durability::Synced)?;
+            reconciler.healing = Some(healing);
         }
-        Event::Healed.count_many(healed);
-        tracing::warn!(contract = hex(contract), healed, height, "the token is healed");
         Ok(Some(()))
     }
 
-    /// Every holder of a token with what he holds. Memory grows with them: 52 bytes each.
-    fn holders(&self, contract: &Address) -> Result<Vec<(Address, U256)>, Error> {
+    /// Some holders of a token with what they hold, in the order of addresses, beyond `after`.
+    fn holders_after(
+        &self,
+        contract: &Address,
+        after: Option<Address>,
+    ) -> Result<Vec<(Address, U256)>, Error> {
         let snapshot = self.list.store.snapshot()?;
-        let len = store::ranked::len::<Holders>(&*snapshot, contract)?;
-        let mut holders = Vec::new();
-        let mut start = 0;
-        while start < len {
-            let end = (start + HEALED_AT_ONCE).min(len);
-            let some = store::ranked::slice::<Holders>(&*snapshot, contract, start..end)?;
-            holders.extend(
-                some.into_iter().map(|((amount, account), ())| (account, U256::from_be_bytes(amount))),
-            );
-            start = end;
-        }
-        Ok(holders)
+        // Only the zero address comes before the first, and it holds nothing.
+        let after = (*contract, after.unwrap_or_default());
+        let rows =
+            store::table::rows_after::<Balances>(&*snapshot, contract, &after, Order::Asc, HEALED_AT_ONCE)?;
+        let held = |row: Vec<u8>| rich::amount_of(&row).map(U256::from_be_bytes).unwrap_or_default();
+        Ok(rows.into_iter().map(|((_, account), row)| (account, held(row))).collect())
     }
 }

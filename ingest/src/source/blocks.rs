@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chain::Vm;
-use node::Answer;
 use tokio::time::Instant;
 
+use super::answers::Raw;
 use super::{Doubt, Patience, Proposers, Refresher, Tools, insist};
 use crate::Error;
 use crate::derive::{self, AskAgain, Block, BlockAnswers, Failure, Part, Rendered, Tellers, Unrendered};
@@ -31,14 +31,6 @@ pub(crate) struct BlockSource {
     pub(crate) handover: Option<Arc<Handover>>,
 }
 
-/// The answers of one height, as the node gave them, and who gave them.
-#[derive(Clone)]
-pub(super) struct Raw {
-    pub(super) block: Answer,
-    pub(super) results: Answer,
-    pub(super) receipts: Option<Answer>,
-}
-
 /// Why answers do not become a block.
 pub(super) enum Unusable {
     /// Not right, or not yet.
@@ -61,7 +53,7 @@ impl BlockSource {
     /// The block of `height` with everything that is indexed of it.
     pub(crate) async fn whole(&self, height: u64) -> Result<Block, Error> {
         let mut block = self.block(height).await?;
-        block.answers = self.inquiry.ask(height, &block.nfts).await?;
+        block.answers = self.inquiry.ask(height, block.probe.as_ref(), &block.nfts).await?;
         if let Some(handover) = &self.handover {
             handover.keep(height, std::mem::take(&mut block.erc20));
         }
@@ -179,29 +171,6 @@ impl BlockSource {
             .collect()
     }
 
-    async fn raw(&self, height: u64) -> Result<Raw, Error> {
-        let node = &self.tools.node;
-        let block = insist(height, "block", || node.comet.block(height)).await?;
-        // Of the same endpoint, if it can: where two have different histories, neither goes with the other's.
-        let results =
-            insist(height, "block results", || node.comet.block_results_by(height, &block.origin)).await?;
-        let receipts = if has_txs(&block.bytes) { self.receipts(height).await? } else { None };
-        Ok(Raw { block, results, receipts })
-    }
-
-    fn has_receipts(&self) -> bool {
-        self.vm == Vm::Evm && self.tools.node.evm.is_some()
-    }
-
-    async fn receipts(&self, height: u64) -> Result<Option<Answer>, Error> {
-        match &self.tools.node.evm {
-            Some(evm) if self.vm == Vm::Evm => {
-                insist(height, "receipts", || evm.block_receipts(height)).await.map(Some)
-            }
-            _ => Ok(None),
-        }
-    }
-
     /// Derives the block; transactions that our descriptors do not cover are rendered by the node, and if it cannot
     /// either, stored opaque: one transaction never stops the chain.
     ///
@@ -286,28 +255,5 @@ impl BlockSource {
     fn of_another_chain(&self, block: &Block) -> Option<Error> {
         let (height, found, wanted) = (block.height, &block.chain_id, &self.chain_id);
         (found != wanted).then(|| Error::WrongChain { height, found: found.clone(), wanted: wanted.clone() })
-    }
-}
-
-/// Whether the block seems to have transactions. Its text is looked at, since it is parsed later and on another thread:
-/// `"txs":[]` is what a node writes of a block without. Either wrong answer costs time only.
-fn has_txs(block: &[u8]) -> bool {
-    let Some(at) = memchr::memmem::find(block, br#""txs""#) else { return false };
-    let rest = block[at + br#""txs""#.len()..].iter().filter(|byte| !byte.is_ascii_whitespace());
-    !rest.take(3).eq(b":[]")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_block_without_transactions_is_seen_however_it_is_written() {
-        for empty in [&br#"{"data":{"txs":[]}}"#[..], b"{\n \"txs\" : [ ] }", b"{}"] {
-            assert!(!has_txs(empty));
-        }
-        for full in [&br#"{"data":{"txs":["CoYC"]}}"#[..], b"{\"txs\": [\n\"AA\"]}"] {
-            assert!(has_txs(full));
-        }
     }
 }

@@ -8,13 +8,15 @@ use bytes::Bytes;
 use node::{Evm, Kind};
 use schema::block::Blocks;
 use schema::evm_tx::EvmTxs;
+use schema::payload::Codec;
 use serde::Deserialize;
 use store::{Bounds, Message, Order, Row, Store, Table as _};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::{Patience, Tools, insist};
-use crate::Error;
 use crate::derive::{self, BlockFrames, Failure, Retraced};
 use crate::lane::Source;
+use crate::{Error, Mark};
 
 /// The chain's first height cannot be traced: there is no state before it (`indexing.md` §7.1).
 const FIRST_TRACEABLE: u64 = 2;
@@ -22,17 +24,54 @@ const FIRST_TRACEABLE: u64 = 2;
 /// How often a transaction that the tracer failed on within its block is traced by itself.
 const RETRACES: usize = 3;
 
+/// The block lane is near the head when it is at most this many heights behind: twice what it fetches at once by default.
+const NEAR: u64 = 64;
+
+/// The question about the traces of a block, as errors name it.
+pub(crate) const CALL_TRACES: &str = "call traces";
+
 /// Fetches call frames.
 pub(crate) struct CallSource {
     pub(crate) tools: Tools,
     pub(crate) store: Arc<dyn Store>,
+    /// Absent where no block lane runs.
+    pub(crate) pace: Option<Pace>,
+}
+
+/// How many traces are requested at once. A trace costs a node far more than a block, and both need its processors: while
+/// the block lane is far behind the head there is one trace at a time, so that blocks are served early. It is never none: a
+/// block lane that does not get near the head must not stop the traces.
+pub(crate) struct Pace {
+    chain: watch::Receiver<Mark>,
+    blocks: watch::Receiver<Mark>,
+    one: Semaphore,
+}
+
+impl Pace {
+    pub(crate) fn new(chain: watch::Receiver<Mark>, blocks: watch::Receiver<Mark>) -> Self {
+        Self { chain, blocks, one: Semaphore::new(1) }
+    }
+
+    /// Waits until a trace may be requested; the request takes as long as the permit is held, if there is one.
+    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        let mut blocks = self.blocks.clone();
+        let is_near = |blocks: &Mark| self.chain.borrow().height.saturating_sub(blocks.height) <= NEAR;
+        tokio::select! {
+            biased;
+            // An error says that nothing moves any more.
+            _ = blocks.wait_for(is_near) => None,
+            permit = self.one.acquire() => permit.ok(),
+        }
+    }
 }
 
 impl Source for CallSource {
     type Item = BlockFrames;
 
     async fn fetch(self: Arc<Self>, height: u64) -> Result<BlockFrames, Error> {
-        let expected = self.expected(height)?;
+        let (store, codec) = (Arc::clone(&self.store), self.tools.workshops.codec());
+        // Records are read and parsed: that is no work for a thread that waits for sockets.
+        let expected = self.tools.derive(height, move |_, _| expected(&*store, &codec, height)).await??;
         self.frames(height, expected.into()).await
     }
 }
@@ -47,7 +86,12 @@ impl CallSource {
         let mut patience = Patience::new(height);
         let mut retraced = Retraced::new();
         loop {
-            let trace = insist(height, "call traces", || evm.trace_block(height)).await?.bytes;
+            let permit = match &self.pace {
+                Some(pace) => pace.turn().await,
+                None => None,
+            };
+            let trace = insist(height, CALL_TRACES, || evm.trace_block(height)).await?.bytes;
+            drop(permit);
             let (known, expected) = (retraced.clone(), Arc::clone(&expected));
             let work = move |workshop: &mut derive::Workshop, _: &derive::Rules| {
                 derive::frames(height, &expected, &trace, &known, workshop)
@@ -63,27 +107,25 @@ impl CallSource {
             }
         }
     }
+}
 
-    /// The EVM hashes of the transactions that the block lane has at `height`, in order.
-    fn expected(&self, height: u64) -> Result<Vec<[u8; 32]>, Error> {
-        let snapshot = self.store.snapshot()?;
-        let Some(Message(block)) = store::table::read::<Blocks>(&*snapshot, &height)? else {
-            return Err(Error::BlockMissing { height });
-        };
-        let (first, end) =
-            (block.first_evm_tx.to_be_bytes(), (block.first_evm_tx + block.evm_txs).to_be_bytes());
-        let bounds = Bounds { start: &first, end: Some(&end) };
-        let many = usize::try_from(block.evm_txs).map_err(|_| Error::BlockMissing { height })?;
-        let rows = snapshot.scan(EvmTxs::SPEC, bounds, Order::Asc, many)?;
-        let codec = self.tools.workshops.codec();
-        let mut record = Vec::new();
-        let hash = |(seq, (_, row)): (u64, &Row)| -> Result<[u8; 32], Error> {
-            record.clear();
-            codec.decode_into(EvmTxs::SPEC, seq, row, &mut record)?;
-            hash_of(&record).ok_or(Error::BlockMissing { height })
-        };
-        (block.first_evm_tx..).zip(&rows).map(hash).collect()
-    }
+/// The EVM hashes of the transactions that the block lane has at `height`, in order.
+fn expected(store: &dyn Store, codec: &Codec, height: u64) -> Result<Vec<[u8; 32]>, Error> {
+    let snapshot = store.snapshot()?;
+    let Some(Message(block)) = store::table::read::<Blocks>(&*snapshot, &height)? else {
+        return Err(Error::BlockMissing { height });
+    };
+    let (first, end) = (block.first_evm_tx.to_be_bytes(), (block.first_evm_tx + block.evm_txs).to_be_bytes());
+    let bounds = Bounds { start: &first, end: Some(&end) };
+    let many = usize::try_from(block.evm_txs).map_err(|_| Error::BlockMissing { height })?;
+    let rows = snapshot.scan(EvmTxs::SPEC, bounds, Order::Asc, many)?;
+    let mut record = Vec::new();
+    let hash = |(seq, (_, row)): (u64, &Row)| -> Result<[u8; 32], Error> {
+        record.clear();
+        codec.decode_into(EvmTxs::SPEC, seq, row, &mut record)?;
+        hash_of(&record).ok_or(Error::BlockMissing { height })
+    };
+    (block.first_evm_tx..).zip(&rows).map(hash).collect()
 }
 
 /// The EVM hash that a stored record names.
@@ -122,4 +164,40 @@ async fn retrace(evm: &Evm, height: u64, hash: [u8; 32]) -> Option<Bytes> {
     }
     tracing::error!(height, hash = %chain::hash::to_hex(&hash), "no call trace: the transaction is indexed without internal transactions");
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn at(height: u64) -> watch::Sender<Mark> {
+        watch::Sender::new(Mark { height, records: 0 })
+    }
+
+    #[test]
+    fn one_trace_at_a_time_is_requested_until_the_block_lane_is_near_the_head() {
+        let (chain, blocks) = (at(1_000), at(500));
+        let pace = Pace::new(chain.subscribe(), blocks.subscribe());
+        let first = pace.turn().now_or_never();
+        assert!(first.as_ref().is_some_and(Option::is_some), "there is always one");
+        assert!(pace.turn().now_or_never().is_none());
+        drop(first);
+        let _first = pace.turn().now_or_never().unwrap();
+        let mut second = Box::pin(pace.turn());
+        assert!((&mut second).now_or_never().is_none());
+        blocks.send_modify(|mark| mark.height = 1_000 - NEAR);
+        assert!(second.now_or_never().is_some_and(|permit| permit.is_none()));
+        assert!(pace.turn().now_or_never().is_some_and(|permit| permit.is_none()));
+    }
+
+    #[test]
+    fn a_block_lane_that_is_stuck_far_behind_does_not_stop_the_traces() {
+        let (chain, blocks) = (at(1_000), at(500));
+        let pace = Pace::new(chain.subscribe(), blocks.subscribe());
+        for _ in 0..10 {
+            assert!(pace.turn().now_or_never().is_some());
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! hold: nobody is distrusted because of what another one said alone.
 
 use super::BlockSource;
-use super::blocks::Raw;
+use super::answers::Raw;
 use crate::Error;
 use crate::derive::{self, Part};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use node::Node;
 use schema::audit::report::{Write, bytes};
 use schema::audit::{Ground, Plan, Remedy, Report, twin};
-use schema::meta::{self, Meta, Named, RichLane};
+use schema::meta::{self, CallLane, Meta, Named, RichLane};
 use schema::payload::Codec;
 use schema::{TABLES, digest, evm_tx, internal_tx, rich, rollback, tx};
 use store::{Key as _, List as _, RANK, Snapshot, Store, Table as _, TableSpec};
@@ -64,11 +64,16 @@ pub(super) async fn compare(
     rollback::rollback(&*scratch, height)?;
 
     let made = scratch.snapshot()?;
+    let again: Option<CallLane> = meta::read(&*made)?;
+    let begins_at = |lane: &Option<CallLane>| lane.as_ref().map_or(0, |lane| lane.complete_from);
     if ground.calls.as_ref().is_some_and(|lane| lane.height < height) {
         report.unchecked("internal transactions, whose lane is behind", 1);
         left_out.extend(OF_CALLS);
+    } else if begins_at(&ground.calls) != begins_at(&again) {
+        report.unchecked("internal transactions, of which some were pruned in one of the two indexes", 1);
+        left_out.extend(OF_CALLS);
     } else {
-        lane::<meta::CallLane>(ground, &*made, report)?;
+        lane::<CallLane>(ground, &*made, report)?;
     }
     lane::<meta::BlockLane>(ground, &*made, report)?;
     let remade: Option<RichLane> = meta::read(&*made)?;

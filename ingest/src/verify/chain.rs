@@ -16,9 +16,10 @@ use tokio::sync::Semaphore;
 
 use crate::Error;
 use crate::derive::{Block, BlockFrames, Rules, Workshops};
+use crate::nft::Answers;
 use crate::nft::asker::Asker;
 use crate::nft::wanted::Inquiry;
-use crate::nft::{Answers, NftAt};
+use crate::settled::Settled;
 use crate::source::{self, BlockSource, CallSource, Doubt, Proposers, Refresher, Tools};
 
 /// Who does not answer within this is not there.
@@ -80,7 +81,13 @@ impl Chain {
         let cores = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));
         let tools =
             || Tools { node: Arc::clone(node), workshops: Arc::clone(&workshops), cores: Arc::clone(&cores) };
-        let asker = Arc::new(Asker::new(Arc::clone(node), vm, prefix.clone()));
+        let settled = Settled {
+            node: Arc::clone(node),
+            store: Arc::clone(store),
+            codec: Arc::clone(&codec),
+            prefix: prefix.clone(),
+        };
+        let asker = Arc::new(Asker::new(settled, vm));
         let mid_chain = identity.start_height > 1;
         let blocks = BlockSource {
             tools: tools(),
@@ -94,7 +101,7 @@ impl Chain {
             inquiry: Inquiry::new(Arc::clone(&asker), Arc::clone(&scratch), mid_chain, 0),
             handover: None,
         };
-        let calls = CallSource { tools: tools(), store: Arc::clone(store) };
+        let calls = CallSource { tools: tools(), store: Arc::clone(store), pace: None };
         let node = Arc::clone(node);
         Ok(Self { node, vm, prefix, begins_late: mid_chain, codec, status, scratch, asker, blocks, calls })
     }
@@ -119,9 +126,10 @@ impl Chain {
     }
 
     /// What the node says about the NFTs of a block, where the scratch store has the tables as the block before left them.
-    pub(super) async fn answers(&self, height: u64, nfts: &[NftAt]) -> Result<Answers, Error> {
+    pub(super) async fn answers(&self, block: &Block) -> Result<Answers, Error> {
         let asker = Arc::clone(&self.asker);
-        Inquiry::new(asker, Arc::clone(&self.scratch), self.begins_late, height).ask(height, nfts).await
+        let inquiry = Inquiry::new(asker, Arc::clone(&self.scratch), self.begins_late, block.height);
+        inquiry.ask(block.height, block.probe.as_ref(), &block.nfts).await
     }
 
     /// Whether the node can be asked about the state at `height`: names and URIs of later are others.

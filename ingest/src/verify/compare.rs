@@ -39,9 +39,13 @@ pub(super) async fn heights(
     let (there, gone): (Vec<u64>, Vec<u64>) =
         sampled.into_iter().partition(|height| (earliest..=latest).contains(height));
     report.unchecked("heights that the node does not have", gone.len() as u64);
-    let calls = ground.calls.as_ref().map_or(0, |lane| lane.height);
+    let calls = ground.calls.as_ref().map_or(1..=0, |lane| lane.complete_from..=lane.height);
+    let without = there.iter().filter(|height| **height < *calls.start()).count();
+    report
+        .unchecked("heights whose internal transactions are missing: their state was pruned", without as u64);
     let derived = futures_util::stream::iter(there)
-        .map(|height| async move { (height, chain.derive(height, height <= calls).await) });
+        .map(|height| (height, calls.contains(&height)))
+        .map(|(height, with_frames)| async move { (height, chain.derive(height, with_frames).await) });
     let mut derived = std::pin::pin!(derived.buffered(AT_ONCE));
     let mut walk = Walk { chain, ground, nfts: Nfts::new(ground)?, members: Members::default() };
     while let Some((height, derived)) = derived.next().await {
@@ -81,7 +85,7 @@ impl Walk<'_> {
         if let Some(first) = derived.block.nfts.first() {
             self.nfts.go_to(height, ground, &*chain.scratch)?;
             logs = chain.remembers(height, &first.event).await;
-            derived.block.answers = chain.answers(height, &derived.block.nfts).await?;
+            derived.block.answers = chain.answers(&derived.block).await?;
         }
         let calls = calls_before(ground, height)?;
         let made = made::rows(chain, ground, derived, (&before, &calls))?;
@@ -146,7 +150,7 @@ fn calls_before(ground: &Ground<'_>, height: u64) -> Result<CallLane, Error> {
             (row.first + row.count).saturating_sub(1)
         }
     };
-    Ok(CallLane { height: height - 1, calls })
+    Ok(CallLane { height: height - 1, calls, ..CallLane::default() })
 }
 
 /// One height: what it makes against what is stored.

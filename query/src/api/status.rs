@@ -34,6 +34,11 @@ static STATUS: Schema = Schema {
             Kind::Integer,
             "The last block with internal transactions indexed; EVM only.",
         ),
+        Field::optional(
+            "internal_tx_complete_from",
+            Kind::Integer,
+            "Internal transactions of some blocks before this one are missing, because the node had pruned the state that traces need; absent if none are.",
+        ),
         Field::new(
             "rich_list_height",
             Kind::Integer,
@@ -50,9 +55,14 @@ static STATUS: Schema = Schema {
 fn status(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
     let view = indexer.view()?;
     let of_evm = if indexer.is_evm() {
-        let (calls, rich) = (view.calls()?.height, view.rich()?.height);
+        let (calls, rich) = (view.calls()?, view.rich()?.height);
+        let complete_from = match calls.complete_from {
+            0 => String::new(),
+            from => format!(r#","internal_tx_complete_from":{from}"#),
+        };
         let off = view.no_rich_list()?.map(|why| format!(r#","rich_list_off":{}"#, json_text(&why)));
-        format!(r#","internal_tx_height":{calls},"rich_list_height":{rich}{}"#, off.unwrap_or_default())
+        let off = off.unwrap_or_default();
+        format!(r#","internal_tx_height":{}{complete_from},"rich_list_height":{rich}{off}"#, calls.height)
     } else {
         String::new()
     };

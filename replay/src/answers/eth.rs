@@ -4,6 +4,7 @@
 //! traces; a block without transactions has `[]` of both receipts and traces.
 
 use bytes::Bytes;
+use chain::Account;
 use http::{Method, Request, StatusCode};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -11,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::comet::{array, missing};
 use super::envelope::{self, Calls, Reply};
-use super::{Answer, Twist, View, ethereum, lies, logs};
+use super::{Answer, Twist, View, absent, ethereum, lies, logs};
 use crate::recording::{Height, Outcome, Trace};
 use crate::tally::Call;
 
@@ -59,6 +60,8 @@ fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
         "debug_traceBlockByNumber" => (Call::TraceBlock, trace_block(view, &params)),
         "debug_traceTransaction" => (Call::TraceTransaction, trace_transaction(view, &params)),
         "eth_call" => (Call::EthCall, eth_call(view, &params)),
+        "eth_getTransactionCount" => (Call::EthOther, transaction_count(view, &params)),
+        "eth_getBalance" => (Call::EthOther, balance(view, &params)),
         "eth_getLogs" => (Call::EthLogs, logs::logs(view, &params)),
         "eth_getTransactionByHash" => (Call::EthOther, transaction(view, call.params, &params)),
         "cosmos_cosmosTxHashByTxHash" | "cosmos_txHashByCosmosTxHash" => {
@@ -230,19 +233,45 @@ fn eth_call(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let raw = params.first().map_or("null", |p| p.get());
     let message: Message<'_> = serde_json::from_str(raw)
         .map_err(|e| missing(view, &format!("eth_call {raw} at height {height}: {e}")))?;
-    if height > view.shown {
-        return Err(Reply::error(-32000, &format!("block #{height} not found"), None));
-    }
     has_state(view, height)?;
     match view.recording.state().eth_call(message.to, message.data, height) {
+        Some(_) if view.state_of(height) < height => {
+            Ok(absent::eth_call(view, message.to, message.data, height - 1))
+        }
         Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
         Some(Outcome::Error(raw)) => Ok(Reply::Error(raw.clone())),
         None => Err(missing(view, &format!("eth_call {raw} at height {height}"))),
     }
 }
 
+/// The recorded answer, or the one that follows from the sender's transactions.
+fn transaction_count(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
+    const METHOD: &str = "eth_getTransactionCount";
+    let (address, height) = (text(params, 0, "address")?, tag(view, params, 1)?);
+    has_state(view, height)?;
+    let height = view.state_of(height);
+    let params = format!(r#"["{address}","{height:#x}"]"#);
+    if view.recording.state().eth(METHOD, params.as_bytes()).is_some() {
+        return recorded_at(view, METHOD, &params);
+    }
+    let account = Account::from_hex_literal(address);
+    let count = account.and_then(|account| view.recording.accounts().sequence(&account, height));
+    let count = count.ok_or_else(|| missing(view, &format!("json-rpc {METHOD} {params}")))?;
+    Ok(Reply::text(format!("\"{count:#x}\"")))
+}
+
+fn balance(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
+    let (address, height) = (text(params, 0, "address")?, tag(view, params, 1)?);
+    has_state(view, height)?;
+    let height = view.state_of(height);
+    recorded_at(view, "eth_getBalance", &format!(r#"["{address}","{height:#x}"]"#))
+}
+
 pub(super) fn recorded(view: View<'_>, method: &str, params: Option<&RawValue>) -> Result<Reply, Reply> {
-    let params = params.map_or("[]", RawValue::get);
+    recorded_at(view, method, params.map_or("[]", RawValue::get))
+}
+
+fn recorded_at(view: View<'_>, method: &str, params: &str) -> Result<Reply, Reply> {
     match view.recording.state().eth(method, params.as_bytes()) {
         Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
         Some(Outcome::Error(raw)) => Ok(Reply::Error(raw.clone())),
@@ -266,8 +295,12 @@ fn at(view: View<'_>, height: u64) -> Result<Option<&Height>, Reply> {
     recorded.map(Some).ok_or_else(|| missing(view, &format!("height {height}")))
 }
 
-/// As minievm says that a height's state is pruned: the SDK's words, and its name for the kind of error.
+/// As minievm says that a height is not there yet, or its state pruned: the SDK's words, and its name for the kind of
+/// error.
 fn has_state(view: View<'_>, height: u64) -> Result<(), Reply> {
+    if height > view.shown {
+        return Err(Reply::error(-32000, &format!("block #{height} not found"), None));
+    }
     match view.no_state(height) {
         None => Ok(()),
         Some(why) => Err(Reply::error(-32000, &format!("{why}: invalid request"), None)),

@@ -3,6 +3,7 @@
 //! Must hold: an answer is the recorded text or follows from it exactly; a question without either is answered by a
 //! loud error and counted, never by a guess; heights above the shown one do not exist.
 
+mod absent;
 mod comet;
 mod comet_txs;
 mod envelope;
@@ -18,6 +19,7 @@ mod rest_txs;
 mod search;
 mod subscriptions;
 mod twist;
+mod work;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,6 +31,7 @@ use crate::recording::Recording;
 use crate::tally::Tally;
 pub(crate) use subscriptions::Subscriptions;
 pub use twist::{Twist, Twists};
+pub(crate) use work::Work;
 
 /// The three services of a node, and the one of its bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,6 +70,8 @@ pub struct View<'a> {
     pub shown: u64,
     /// In what the answer differs from that of a sound node.
     pub twists: Twists,
+    /// Heights whose state is not committed yet: asked for it, the node answers with the state of the height before.
+    pub lagging: &'a [u64],
     /// Where calls and missing questions are counted.
     pub tally: &'a Tally,
 }
@@ -92,6 +97,15 @@ impl View<'_> {
         let others = shown - base;
         let other = base + chance.checked_rem(others).unwrap_or(0);
         if others > 0 && other >= height { other + 1 } else { other }
+    }
+
+    /// The height whose state answers a question about the state of `height`.
+    fn state_of(&self, height: u64) -> u64 {
+        if !self.lagging.contains(&height) {
+            return height;
+        }
+        self.tally.lag();
+        height.saturating_sub(1)
     }
 
     /// Why there is no state at a height, as the SDK says it; nothing if there may be.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::gateway::{GatewayBlock, gateway_block};
-use super::{Answer, Twist, View, lies, rest_txs};
+use super::{Answer, Twist, View, absent, lies, rest_txs};
 use crate::recording::{Height, items, query_pairs};
 use crate::tally::Call;
 
@@ -24,6 +24,7 @@ const TXS: &str = "/cosmos/tx/v1beta1/txs";
 const TX: &str = "/cosmos/tx/v1beta1/txs/";
 const DECODE: &str = "/cosmos/tx/v1beta1/decode";
 const NODE_INFO: &str = "/cosmos/base/tendermint/v1beta1/node_info";
+const ACCOUNT: &str = "/cosmos/auth/v1beta1/accounts/";
 const BECH32: &str = "/cosmos/auth/v1beta1/bech32";
 /// The page that a question without pagination gets (`query.DefaultLimit`).
 const DEFAULT_LIMIT: u64 = 100;
@@ -151,7 +152,15 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
         return Err(unknown(&format!("codespace sdk code 18: invalid request: {why}")));
     }
     let method = request.method().as_str();
+    if let Some(account) = account(view, request, height) {
+        return Ok(account);
+    }
     let found = view.recording.state().rest(method, path, height, Some(request.body()));
+    if let (Some(height), Some(_)) = (height, found)
+        && view.state_of(height) < height
+    {
+        return Ok(absent::rest(view, method, path, request.body(), height - 1));
+    }
     let found = found.ok_or_else(|| {
         let at = height.map(|h| format!(" at height {h}")).unwrap_or_default();
         let body = String::from_utf8_lossy(request.body());
@@ -165,6 +174,19 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
     let body = std::str::from_utf8(&found.body).map_err(|e| odd(&e.to_string()))?;
     let body = lies::network(body, "/default_node_info/network", &view.twists).map_err(|e| odd(&e))?;
     Ok(Answer::new(status, body))
+}
+
+/// One account as it follows from its transactions; none where that cannot be told, or was recorded.
+fn account(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Option<Answer> {
+    let path = request.uri().path();
+    let address = path.strip_prefix(ACCOUNT).filter(|_| request.method() == Method::GET)?;
+    let asked = height.unwrap_or(view.shown);
+    let account = view.recording.accounts().json(address, asked);
+    if account.is_none() || view.recording.state().rest("GET", path, height, None).is_some() {
+        return None;
+    }
+    let account = view.recording.accounts().json(address, view.state_of(asked))?;
+    Some(ok(&[&serde_json::json!({ "account": account }).to_string()]))
 }
 
 fn in_gateway_form(view: View<'_>, height: &Height) -> Result<GatewayBlock, Answer> {

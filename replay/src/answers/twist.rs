@@ -69,22 +69,26 @@ impl Twist {
 
 /// The twists of one answer, each with its height, or with the number that decides what a lie is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Twists([Option<u64>; Twist::ALL.len()]);
+pub struct Twists {
+    numbers: [u64; Twist::ALL.len()],
+    /// One bit for each twist that is there: small enough to be handed on by value.
+    given: u16,
+}
 
 impl Twists {
     /// Adds a twist; of two with a height the higher one stays, of two without the first.
     pub fn add(&mut self, twist: Twist, number: u64) {
-        let place = &mut self.0[twist as usize];
-        *place = match *place {
-            Some(before) if twist.has_height() => Some(before.max(number)),
-            Some(before) => Some(before),
-            None => Some(number),
+        self.numbers[twist as usize] = match self.get(twist) {
+            Some(before) if twist.has_height() => before.max(number),
+            Some(before) => before,
+            None => number,
         };
+        self.given |= 1 << twist as u16;
     }
 
     /// What came with a twist, if it is there.
     pub fn get(&self, twist: Twist) -> Option<u64> {
-        self.0[twist as usize]
+        (self.given & 1 << twist as u16 != 0).then(|| self.numbers[twist as usize])
     }
 
     /// Whether a twist is there.

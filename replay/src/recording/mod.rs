@@ -3,6 +3,7 @@
 //! Must hold: what is given out is the node's own text, byte for byte; heights are dense from first to last; memory is
 //! the text of the heights once, plus the state answers.
 
+mod accounts;
 mod block;
 mod events;
 mod lines;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::Error;
+use accounts::Accounts;
 pub use block::{Height, Trace};
 pub(crate) use block::{items, raw_txs};
 pub(crate) use events::{Event, Indexed};
@@ -99,6 +101,8 @@ pub struct Recording {
     eth_txs: OnceLock<HashMap<String, Place>>,
     indexed: OnceLock<Vec<Indexed>>,
     hashes: OnceLock<HashMap<String, u64>>,
+    accounts: OnceLock<Accounts>,
+    tx_counts: OnceLock<Vec<u64>>,
 }
 
 impl Recording {
@@ -139,6 +143,8 @@ impl Recording {
             eth_txs: OnceLock::new(),
             indexed: OnceLock::new(),
             hashes: OnceLock::new(),
+            accounts: OnceLock::new(),
+            tx_counts: OnceLock::new(),
         }
     }
 
@@ -207,6 +213,20 @@ impl Recording {
     /// Where the receipt of this EVM hash (lower case, `0x`) is. The first call reads every recorded receipt.
     pub(crate) fn place_of_receipt(&self, hash: &str) -> Option<Place> {
         self.eth_txs.get_or_init(|| self.index_receipts()).get(hash).copied()
+    }
+
+    /// How many raw transactions a height has; 0 for one that is not recorded. The first call reads every block.
+    pub(crate) fn txs_at(&self, height: u64) -> u64 {
+        let count = |height: &Height| height.raw_txs().map_or(0, |txs| txs.len() as u64);
+        let counts = self.tx_counts.get_or_init(|| self.heights.iter().map(count).collect());
+        let index = height.checked_sub(self.first()).and_then(|index| usize::try_from(index).ok());
+        index.and_then(|index| counts.get(index).copied()).unwrap_or(0)
+    }
+
+    /// What is known of accounts: their sequences, and the node's own JSON of them. The first call reads the results of
+    /// every height.
+    pub(crate) fn accounts(&self) -> &Accounts {
+        self.accounts.get_or_init(|| Accounts::of(&self.heights, &self.state))
     }
 
     fn index_txs(&self) -> HashMap<[u8; 32], Place> {

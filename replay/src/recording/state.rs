@@ -41,13 +41,18 @@ pub struct BotAnswer {
     pub body: Bytes,
 }
 
+/// The answers to a question by the height of the state; none is the latest state while recording.
+type ByHeight<T> = BTreeMap<Option<u64>, T>;
+
 /// Every recorded question about state, by its normal form.
 #[derive(Debug, Default)]
 pub struct StateAnswers {
-    rest: HashMap<String, RestAnswer>,
+    rest: HashMap<String, ByHeight<RestAnswer>>,
     cometbft: HashMap<String, Outcome>,
     eth: HashMap<String, Outcome>,
-    eth_call: HashMap<String, Outcome>,
+    eth_call: HashMap<String, ByHeight<Outcome>>,
+    /// The lowest height at which each contract was called.
+    called_from: HashMap<String, u64>,
     receipts: Vec<Bytes>,
     bots: Vec<BotAnswer>,
 }
@@ -88,7 +93,27 @@ impl StateAnswers {
         height: Option<u64>,
         body: Option<&[u8]>,
     ) -> Option<&RestAnswer> {
-        self.rest.get(&rest_key(method, path, height, body)?)
+        self.rest.get(&rest_key(method, path, body)?)?.get(&height)
+    }
+
+    /// The last answer to a REST question at or below a height.
+    pub(crate) fn rest_up_to(
+        &self,
+        method: &str,
+        path: &str,
+        height: u64,
+        body: &[u8],
+    ) -> Option<&RestAnswer> {
+        last_up_to(self.rest.get(&rest_key(method, path, Some(body))?)?, height)
+    }
+
+    /// The recorded answers to `GET`s of a path, whatever its query string, in ascending order of height.
+    pub(crate) fn pages(&self, path: &str) -> Vec<&RestAnswer> {
+        let first_line = format!("GET {path}");
+        let of_path = self.rest.iter().filter(|(key, _)| key.lines().next() == Some(&first_line));
+        let mut pages: Vec<_> = of_path.flat_map(|(_, answers)| answers).collect();
+        pages.sort_by_key(|(height, _)| **height);
+        pages.into_iter().map(|(_, answer)| answer).collect()
     }
 
     /// The answer to a `CometBFT` question whose parameters are already plain text.
@@ -103,7 +128,17 @@ impl StateAnswers {
 
     /// The answer to `eth_call` at a height.
     pub fn eth_call(&self, to: &str, data: &str, height: u64) -> Option<&Outcome> {
-        self.eth_call.get(&eth_call_key(to, data, height))
+        self.eth_call.get(&eth_call_key(to, data))?.get(&Some(height))
+    }
+
+    /// The last answer to `eth_call` at or below a height.
+    pub(crate) fn eth_call_up_to(&self, to: &str, data: &str, height: u64) -> Option<&Outcome> {
+        last_up_to(self.eth_call.get(&eth_call_key(to, data))?, height)
+    }
+
+    /// Whether a contract was called at a height or below: then it exists there.
+    pub(crate) fn is_called_up_to(&self, to: &str, height: u64) -> bool {
+        self.called_from.get(&to.to_ascii_lowercase()).is_some_and(|first| *first <= height)
     }
 
     /// The recorded answers to `eth_getTransactionReceipt` that are receipts, in the order of the recording.
@@ -118,12 +153,20 @@ impl StateAnswers {
 
     /// How many questions there are to a node.
     pub fn len(&self) -> usize {
-        self.rest.len() + self.cometbft.len() + self.eth.len() + self.eth_call.len()
+        let rest: usize = self.rest.values().map(BTreeMap::len).sum();
+        let eth_call: usize = self.eth_call.values().map(BTreeMap::len).sum();
+        rest + self.cometbft.len() + self.eth.len() + eth_call
     }
 
     /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Takes in a line of a test.
+    #[cfg(test)]
+    pub(crate) fn add_line(&mut self, line: &str) {
+        self.add(line.as_bytes()).unwrap();
     }
 
     /// Takes in a line of `state.ndjson`; of two answers to the same question the first stays.
@@ -133,12 +176,12 @@ impl StateAnswers {
             "rest" => {
                 let (method, path) = (want(line.method, "method")?, want(line.path.as_deref(), "path")?);
                 let body = line.body.map(|b| b.get().as_bytes());
-                let key = rest_key(method, path, line.height, body).ok_or("`path` or `body` is malformed")?;
+                let key = rest_key(method, path, body).ok_or("`path` or `body` is malformed")?;
                 let answer = RestAnswer {
                     status: want(line.status, "status")?,
                     body: copy(want(line.answer, "answer")?),
                 };
-                self.rest.entry(key).or_insert(answer);
+                self.rest.entry(key).or_default().entry(line.height).or_insert(answer);
             }
             "cometbft" => {
                 let path = want(line.path.as_deref(), "path")?;
@@ -160,9 +203,15 @@ impl StateAnswers {
             }
             "eth_call" => {
                 let (to, data) = (want(line.to, "to")?, want(line.data, "data")?);
-                let key = eth_call_key(to, data, want(line.height, "height")?);
+                let height = want(line.height, "height")?;
                 let outcome = outcome(line.result, line.error, "result")?;
-                self.eth_call.entry(key).or_insert(outcome);
+                let first = self.called_from.entry(to.to_ascii_lowercase()).or_insert(height);
+                *first = height.min(*first);
+                self.eth_call
+                    .entry(eth_call_key(to, data))
+                    .or_default()
+                    .entry(Some(height))
+                    .or_insert(outcome);
             }
             "bot" => self.bots.push(BotAnswer {
                 path: want(line.path, "path")?,
@@ -207,13 +256,16 @@ pub(crate) fn query_pairs(query: &str) -> Option<Vec<(String, String)>> {
         .collect()
 }
 
-fn rest_key(method: &str, path: &str, height: Option<u64>, body: Option<&[u8]>) -> Option<String> {
+fn last_up_to<T>(answers: &ByHeight<T>, height: u64) -> Option<&T> {
+    answers.range(Some(0)..=Some(height)).next_back().map(|(_, answer)| answer)
+}
+
+fn rest_key(method: &str, path: &str, body: Option<&[u8]>) -> Option<String> {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let mut pairs = query_pairs(query)?;
     pairs.sort();
     let mut key = vec![format!("{method} {}", percent_decode_str(path).decode_utf8().ok()?)];
     key.extend(pairs.into_iter().map(|(name, value)| format!("{name}={value}")));
-    key.extend(height.map(|height| format!("@{height}")));
     if let Some(body) = body.filter(|body| !body.is_empty()) {
         key.push(canonical(body)?);
     }
@@ -243,8 +295,8 @@ fn eth_key(method: &str, params: &[u8]) -> Option<String> {
     Some(format!("{method}\n{}", canonical(params)?.to_ascii_lowercase()))
 }
 
-fn eth_call_key(to: &str, data: &str, height: u64) -> String {
-    format!("{}\n{}\n{height}", to.to_ascii_lowercase(), data.to_ascii_lowercase())
+fn eth_call_key(to: &str, data: &str) -> String {
+    format!("{}\n{}", to.to_ascii_lowercase(), data.to_ascii_lowercase())
 }
 
 /// JSON with its members sorted and no white space: equal values have equal texts.

@@ -52,8 +52,27 @@ pub enum Line<'a> {
         method: &'a str,
         /// The parameters, an array.
         params: &'a RawValue,
-        /// The `result`.
-        result: &'a RawValue,
+        /// The `result`, if it is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a RawValue>,
+        /// The `error` otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a RawValue>,
+    },
+    /// An `eth_call` by nobody.
+    EthCall {
+        /// The contract.
+        to: &'a str,
+        /// The calldata.
+        data: &'a str,
+        /// The height of the state.
+        height: u64,
+        /// The `result`, if it is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a RawValue>,
+        /// The `error` otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a RawValue>,
     },
 }
 
@@ -121,7 +140,7 @@ impl RecordingWriter {
         let path = self.dir.join(STATE_PARTIAL);
         let text = serde_json::to_vec(line).map_err(|e| Error::file(&path, e.to_string()))?;
         write_line(&mut self.state, &text).map_err(|e| Error::io("write", &path, e))?;
-        self.queries += u64::from(matches!(line, Line::Rest { .. }));
+        self.queries += u64::from(matches!(line, Line::Rest { .. } | Line::EthCall { .. }));
         Ok(())
     }
 

@@ -95,6 +95,7 @@ fn results_of_the_tip_alone_may_lag_and_are_missed_in_the_nodes_words() {
         recording: &EVM.recording,
         shown: 9,
         twists: Twists::from([(Twist::NoResults, 0)]),
+        lagging: &[],
         tally: &tally,
     };
     let answer = |height: u64| answer(COMET, view, &get(&format!("/block_results?height={height}")));

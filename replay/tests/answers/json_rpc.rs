@@ -95,6 +95,7 @@ fn receipts_are_null_while_the_index_lags() {
         recording: &EVM.recording,
         shown: 226,
         twists: Twists::from([(Twist::NullReceipts, 0)]),
+        lagging: &[],
         tally: &tally,
     };
     let said = answer(JSON_RPC, view, &post("/", &call("eth_getBlockReceipts", json!(["0x2"]))));

@@ -5,6 +5,7 @@
 mod comet;
 mod executor;
 mod json_rpc;
+mod lag;
 mod logs;
 mod rest;
 mod searches;
@@ -31,11 +32,12 @@ struct Chain {
     recording: Recording,
 }
 
-/// What came back, and how many questions it missed.
+/// What came back, how many questions it missed, and how many it answered from the state before.
 struct Said {
     status: u16,
     text: String,
     missing: u64,
+    lagged: u64,
 }
 
 impl Chain {
@@ -49,11 +51,28 @@ impl Chain {
     }
 
     fn ask_twisted(&self, twists: Twists, shown: u64, service: Service, request: &Request<Bytes>) -> Said {
+        self.ask_seeing(twists, &[], shown, service, request)
+    }
+
+    /// Asks while the state of these heights lags.
+    fn ask_lagging(&self, lagging: &[u64], service: Service, request: &Request<Bytes>) -> Said {
+        self.ask_seeing(Twists::default(), lagging, self.recording.last(), service, request)
+    }
+
+    fn ask_seeing(
+        &self,
+        twists: Twists,
+        lagging: &[u64],
+        shown: u64,
+        service: Service,
+        request: &Request<Bytes>,
+    ) -> Said {
         let tally = Tally::default();
-        let view = View { recording: &self.recording, shown, twists, tally: &tally };
+        let view = View { recording: &self.recording, shown, twists, lagging, tally: &tally };
         let Answer { status, body } = answer(service, view, request);
         let text = String::from_utf8(body.to_vec()).unwrap();
-        Said { status: status.as_u16(), text, missing: tally.missing().count }
+        let (missing, lagged) = (tally.missing().count, tally.lagged());
+        Said { status: status.as_u16(), text, missing, lagged }
     }
 
     fn ask(&self, service: Service, request: Request<Bytes>) -> Said {

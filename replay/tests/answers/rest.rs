@@ -10,14 +10,14 @@ use crate::{Chain, EVM, L1, MOVE, Said, WASM, get, parse, post};
 const REST: Service = Service::Rest;
 
 /// A recording's file of questions, line by line.
-fn lines(name: &str) -> Vec<Value> {
+pub(crate) fn lines(name: &str) -> Vec<Value> {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings").join(name);
     let file = std::fs::File::open(dir.join("state.ndjson.zst")).unwrap();
     let text = String::from_utf8(zstd::decode_all(file).unwrap()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn request(line: &Value) -> Request<Bytes> {
+pub(crate) fn request(line: &Value) -> Request<Bytes> {
     let builder =
         Request::builder().method(line["method"].as_str().unwrap()).uri(line["path"].as_str().unwrap());
     let builder = match line["height"].as_u64() {

@@ -138,6 +138,7 @@ fn the_tip_is_not_in_the_index_until_it_is_executed() {
             recording: &L2.recording,
             shown,
             twists: [(Twist::NoResults, 0)].into(),
+            lagging: &[],
             tally: &tally,
         };
         let answer = replay::answers::answer(COMET, view, &get(&search_path(query, "")));

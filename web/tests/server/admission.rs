@@ -68,7 +68,7 @@ fn a_path_may_have_a_rate_of_its_own() {
     let hands = Hands::new();
     let till = PathRate { path: "/till", rate: rate(1, 2), setting: "till_rate" };
     let limits = Limits { per_client_of_path: vec![till], clock: hands.clock(), ..Limits::default() };
-    let (server, _doorman) = shop::open(limits);
+    let (server, _doorman) = crate::shop::open(limits);
     let mut client = Socket::open(server.address());
     assert_eq!(n_answered(&mut client, "", 4), 2);
     // A router takes these for the same path.

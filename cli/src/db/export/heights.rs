@@ -4,7 +4,8 @@
 //! {"height":7,"block":{…},"txs":[…],"evm_txs":[…],"internal_txs":[…]}
 //! ```
 //!
-//! `internal_txs` is null above the last height whose call frames are known.
+//! `internal_txs` is null where the call frames are not known: above the last height that has them, and where the node had
+//! pruned what traces need.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,7 +27,7 @@ pub(super) fn write(snapshot: &dyn Snapshot, directory: &Path) -> anyhow::Result
         snapshot,
         codec: Codec::load(snapshot)?,
         last: meta::read::<BlockLane>(snapshot)?.unwrap_or_default().height,
-        last_with_calls: meta::read::<CallLane>(snapshot)?.map_or(0, |lane| lane.height),
+        calls: meta::read(snapshot)?.unwrap_or_default(),
     };
     let mut out = Lines::create(directory, "blocks")?;
     let mut line = String::new();
@@ -46,7 +47,7 @@ struct Heights<'a> {
     snapshot: &'a dyn Snapshot,
     codec: Codec,
     last: u64,
-    last_with_calls: u64,
+    calls: CallLane,
 }
 
 impl Heights<'_> {
@@ -56,12 +57,13 @@ impl Heights<'_> {
         line.push_str("],\"evm_txs\":[");
         self.records::<EvmTxs>(block.first_evm_tx, block.evm_txs, line)?;
         line.push(']');
-        if height > self.last_with_calls {
+        let calls = store::table::read::<CallsByHeight>(self.snapshot, &height)?;
+        if height > self.calls.height || (height < self.calls.complete_from && calls.is_none()) {
             line.push_str(",\"internal_txs\":null}");
             return Ok(());
         }
         line.push_str(",\"internal_txs\":[");
-        if let Some(Message(calls)) = store::table::read::<CallsByHeight>(self.snapshot, &height)? {
+        if let Some(Message(calls)) = calls {
             self.rows::<Calls>(calls.first, calls.count, |chunk| {
                 separated(line, frames(chunk)?);
                 Ok(())

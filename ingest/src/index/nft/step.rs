@@ -96,6 +96,13 @@ impl<'s, 't> Step<'s, 't> {
                 }
                 self.give(nft, tx, token_name(*collection, token_id), *to)
             }
+            NftEvent::Transfer { token: TokenRef::Object(object), .. }
+            | NftEvent::Burn { token: TokenRef::Object(object) }
+            | NftEvent::SetUri { object, .. }
+                if self.waits_with_others(*object, nft, tx)? =>
+            {
+                Ok(())
+            }
             NftEvent::Transfer { token: TokenRef::Object(object), to } => match self.object(*object)? {
                 Some(token) => self.give(nft, tx, token, *to),
                 None if self.rows.ground.mid_chain => self.mint_object(nft, tx, *object, Some(*to)),
@@ -103,18 +110,20 @@ impl<'s, 't> Step<'s, 't> {
                 None => Ok(()),
             },
             NftEvent::Burn { token: TokenRef::Id { collection, token_id } } => {
-                if self.txn.get::<Collections>(&Owner(*collection))?.is_some() {
-                    return self.entry(nft.place, tx, Change::Burn(token_name(*collection, token_id)));
+                if self.waits_with_others(*collection, nft, tx)?
+                    || self.txn.get::<Collections>(&Owner(*collection))?.is_none()
+                {
+                    return Ok(());
                 }
-                self.wait_with_others(*collection, nft, tx)
+                self.entry(nft.place, tx, Change::Burn(token_name(*collection, token_id)))
             }
             NftEvent::Burn { token: TokenRef::Object(object) } => match self.object(*object)? {
                 Some(token) => self.entry(nft.place, tx, Change::Burn(token)),
-                None => self.wait_with_others(*object, nft, tx),
+                None => Ok(()),
             },
             NftEvent::SetUri { object, uri } => match self.object(*object)? {
                 Some(token) => self.entry(nft.place, tx, Change::Uri(NewUri { token, uri: uri.clone() })),
-                None => self.wait_with_others(*object, nft, tx),
+                None => Ok(()),
             },
         }
     }
@@ -122,15 +131,14 @@ impl<'s, 't> Step<'s, 't> {
     /// Whether there is a collection at `address`, found out as far as can be; `nft` waits if it is open.
     fn collection(&mut self, address: Account, nft: &NftAt, tx: u64) -> Result<Standing, Error> {
         let owner = Owner(address);
+        if self.waits_with_others(address, nft, tx)? {
+            return Ok(Standing::Open);
+        }
         if self.txn.get::<Collections>(&owner)?.is_some() {
             return Ok(Standing::There);
         }
         if self.txn.get::<Refused>(&owner)?.is_some() {
             return Ok(Standing::NotThere);
-        }
-        if self.others_wait(address)? {
-            self.wait(address, nft, tx);
-            return Ok(Standing::Open);
         }
         match self.answers.get(&Asked::Collection(address)) {
             Some(Reply::Collection { name, creator }) => {
@@ -187,11 +195,7 @@ impl<'s, 't> Step<'s, 't> {
         object: Account,
         owner: Option<Account>,
     ) -> Result<(), Error> {
-        if self.txn.get::<Refused>(&Owner(object))?.is_some() {
-            return Ok(());
-        }
-        if self.others_wait(object)? {
-            self.wait(object, nft, tx);
+        if self.waits_with_others(object, nft, tx)? || self.txn.get::<Refused>(&Owner(object))?.is_some() {
             return Ok(());
         }
         match self.answers.get(&Asked::Object(object)) {
@@ -284,18 +288,19 @@ impl<'s, 't> Step<'s, 't> {
         self.txn.put::<Questions>(&number, &Message(Question { about: Some(about) }));
     }
 
-    /// Whether events wait for an answer about `subject`.
+    /// Whether earlier events wait about `subject`: for an answer, or for their turn after it.
     fn others_wait(&self, subject: Account) -> Result<bool, Error> {
         let waiting = store::table::rows::<Waiting>(self.txn, &Owner(subject), Order::Asc, 1)?;
-        Ok(!waiting.is_empty())
+        Ok(waiting.first().is_some_and(|((_, height, _), _)| *height <= self.at.height))
     }
 
-    /// Lets an event that begins nothing wait if others do: what they begin it may end.
-    fn wait_with_others(&mut self, subject: Account, nft: &NftAt, tx: u64) -> Result<(), Error> {
-        if self.others_wait(subject)? {
+    /// Makes an event wait if earlier ones about its subject do, and returns whether it does.
+    fn waits_with_others(&mut self, subject: Account, nft: &NftAt, tx: u64) -> Result<bool, Error> {
+        let waits = self.others_wait(subject)?;
+        if waits {
             self.wait(subject, nft, tx);
         }
-        Ok(())
+        Ok(waits)
     }
 
     fn wait(&mut self, subject: Account, nft: &NftAt, tx: u64) {

@@ -150,6 +150,7 @@ impl Subject {
             nfts,
             answers,
             erc20: Vec::new(),
+            probe: None,
         };
         self.write(|rows, txn| rows.apply(&block, &BlockLane::default(), txn).unwrap());
     }

@@ -146,7 +146,7 @@ impl HandMade {
         let height = self.height;
         let (txs, evm_txs) = (self.txs.len() as u64, self.evm_txs.len() as u64);
         meta::put(txn, &BlockLane { height, txs, evm_txs, time: 0, hash: vec![0; 32] });
-        meta::put(txn, &CallLane { height, calls: self.calls.len() as u64 });
+        meta::put(txn, &CallLane { height, calls: self.calls.len() as u64, complete_from: 0 });
     }
 
     fn add_tx(&mut self, plan: &TxPlan, height: u64, txn: &mut Txn<'_>) {

@@ -1,0 +1,208 @@
+//! When an answer about the state of a height is final.
+//!
+//! A node announces a height before its state is committed, and until then answers from the state of the height before
+//! (`node::StateAt`). So near the tip a question goes behind a probe: the sequence of an account that signed a
+//! transaction of the height. Where the block has no such transaction, the next block must be there, which a node makes
+//! only from the committed state. Further below the tip every state is committed.
+//!
+//! What must hold: nothing that follows from an answer is stored before the answer is final.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use chain::Account;
+use chain::comet::ResultsAnswer;
+use node::{ContractCall, Error as NodeError, Evm, Node, Probe, Site, StateAt};
+use schema::block::Blocks;
+use schema::payload::Codec;
+use schema::tx::Txs;
+use serde::Deserialize;
+use store::{Message, Store, Table as _};
+
+use crate::Error;
+
+/// So many blocks below the tip a state is committed on any endpoint that answers: seconds, where lags are a fraction of one.
+pub(crate) const DEEP: u64 = 16;
+
+/// Transactions of a block that are looked at for a probe.
+const CANDIDATES: u64 = 64;
+
+/// Decides it for one chain.
+#[derive(Clone)]
+pub(crate) struct Settled {
+    pub(crate) node: Arc<Node>,
+    /// Where probes of indexed heights are found.
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) codec: Arc<Codec>,
+    pub(crate) prefix: String,
+}
+
+impl Settled {
+    /// The state of `height` as it is to be asked for now, given the probe that its block yields; an error if an answer
+    /// could not be final yet.
+    pub(crate) fn state(&self, height: u64, probe: Option<&Probe>) -> Result<StateAt, NodeError> {
+        state(height, self.node.tip(), probe)
+    }
+
+    /// A probe of an indexed height, if one is needed and the block yields one.
+    pub(crate) fn probe(&self, height: u64) -> Result<Option<Probe>, Error> {
+        if is_deep(height, self.node.tip()) {
+            return Ok(None);
+        }
+        let snapshot = self.store.snapshot()?;
+        let Some(Message(block)) = store::table::read::<Blocks>(&*snapshot, &height)? else {
+            return Ok(None);
+        };
+        let mut json = Vec::new();
+        for seq in block.first_tx..block.first_tx + block.txs.min(CANDIDATES) {
+            let Some(payload) = store::table::read::<Txs>(&*snapshot, &seq)? else { continue };
+            json.clear();
+            // What is damaged yields no probe; it is the audit's to find.
+            if self.codec.decode_into(Txs::SPEC, seq, &payload.0, &mut json).is_err() {
+                continue;
+            }
+            let Ok(record) = serde_json::from_slice::<Record<'_>>(&json) else { continue };
+            let events = record.events.iter().filter(|event| record.code == 0 && event.kind == "tx");
+            let attributes = events.flat_map(|event| &event.attributes);
+            let found = attributes.filter(|a| a.key == KEY).find_map(|a| probe_of(&a.value, &self.prefix));
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn is_deep(height: u64, tip: u64) -> bool {
+    tip >= height.saturating_add(DEEP)
+}
+
+fn state(height: u64, tip: u64, probe: Option<&Probe>) -> Result<StateAt, NodeError> {
+    let state = StateAt::from(Some(height));
+    match probe {
+        _ if is_deep(height, tip) => Ok(state),
+        Some(probe) => Ok(StateAt { probe: Some(probe.clone()), ..state }),
+        None if tip > height => Ok(state),
+        None => {
+            let (service, call) = ("node", "state".into());
+            let at = Site { service, host: "any endpoint".into(), call, height: Some(height) };
+            let said = "no transaction shows that its state is committed, and the next block is not there"
+                .to_owned();
+            Err(NodeError::NotYet { at, tip: Some(tip), said })
+        }
+    }
+}
+
+/// A probe for the state after these results.
+pub(crate) fn probe(results: &ResultsAnswer<'_>, prefix: &str) -> Option<Probe> {
+    let events =
+        results.txs_results.iter().filter(|result| result.code == 0).flat_map(|result| &result.events);
+    let attributes = events.filter(|event| event.kind == "tx").flat_map(|event| &event.attributes);
+    attributes.filter(|a| a.key == KEY).find_map(|a| probe_of(&a.value, prefix))
+}
+
+/// Names who signed, with the sequence: `<address>/<sequence>`. The SDK's own; contracts cannot emit events of this type.
+const KEY: &str = "acc_seq";
+
+fn probe_of(value: &str, prefix: &str) -> Option<Probe> {
+    let (address, sequence) = value.rsplit_once('/')?;
+    // An unordered transaction says 0 too, and raises no sequence (SDK 0.53).
+    let sequence = sequence.parse().ok().filter(|sequence| *sequence > 0)?;
+    let account = Account::from_bech32(address, prefix)?;
+    Some(Probe { account, address: address.to_owned(), sequence })
+}
+
+/// What a contract returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Returned {
+    pub(crate) bytes: Vec<u8>,
+    /// It did so in the latest state: the node has forgotten the one that was asked for.
+    pub(crate) latest: bool,
+}
+
+/// What contracts return to `calls` in `state`, or in the latest one where that is pruned; `None` is a contract's no.
+pub(crate) async fn call_all(
+    evm: &Evm,
+    state: &StateAt,
+    calls: &[ContractCall],
+) -> Vec<Result<Option<Returned>, NodeError>> {
+    let exact = evm.calls(calls, state).await;
+    let is_pruned = |answer: &Result<Vec<u8>, NodeError>| answer.as_ref().is_err_and(NodeError::is_pruned);
+    let pruned =
+        exact.iter().zip(calls).filter(|(answer, _)| is_pruned(answer)).map(|(_, call)| call.clone());
+    let pruned: Vec<_> = pruned.collect();
+    let latest = if pruned.is_empty() { Vec::new() } else { evm.calls(&pruned, &StateAt::default()).await };
+    let mut latest = latest.into_iter();
+    let chosen = exact.into_iter().map(|answer| match is_pruned(&answer).then(|| latest.next()).flatten() {
+        Some(answer) => (answer, true),
+        None => (answer, false),
+    });
+    let returned = chosen.map(|(answer, latest)| match answer {
+        Ok(bytes) => Ok(Some(Returned { bytes, latest })),
+        Err(NodeError::Refused { .. }) => Ok(None),
+        Err(error) => Err(error),
+    });
+    returned.collect()
+}
+
+/// What is read of a transaction's record.
+#[derive(Deserialize)]
+struct Record<'a> {
+    code: u32,
+    #[serde(borrow)]
+    events: Vec<Event<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    attributes: Vec<Attribute<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Attribute<'a> {
+    #[serde(borrow)]
+    key: Cow<'a, str>,
+    #[serde(borrow)]
+    value: Cow<'a, str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some() -> Probe {
+        Probe { account: Account::from_bytes(&[7; 20]).unwrap(), address: "init1".to_owned(), sequence: 3 }
+    }
+
+    #[test]
+    fn near_the_tip_a_state_is_probed_and_without_a_probe_the_next_block_must_be_there() {
+        let at = |probe| StateAt { height: Some(100), probe };
+        for tip in [0, 99, 100, 101, 115] {
+            assert_eq!(state(100, tip, Some(&some())), Ok(at(Some(some()))), "tip {tip}");
+        }
+        assert_eq!(state(100, 116, Some(&some())), Ok(at(None)));
+        for tip in [0, 99, 100] {
+            let error = state(100, tip, None).unwrap_err();
+            assert!(matches!(error, NodeError::NotYet { .. }), "tip {tip}: {error}");
+        }
+        assert_eq!((state(100, 101, None), state(100, 116, None)), (Ok(at(None)), Ok(at(None))));
+    }
+
+    #[test]
+    fn a_probe_is_the_signer_and_the_sequence_of_a_transaction_that_raised_it() {
+        let account = Account::from_bytes(&[7; 20]).unwrap();
+        let address = account.to_bech32("init");
+        let probe = |text: &str| probe_of(text, "init");
+        let found = Probe { account, address: address.clone(), sequence: 12 };
+        assert_eq!(probe(&format!("{address}/12")), Some(found));
+        // 0 may be an unordered transaction's.
+        for none in
+            [format!("{address}/0"), format!("{address}/x"), address, "init1/5".to_owned(), String::new()]
+        {
+            assert_eq!(probe(&none), None, "{none}");
+        }
+    }
+}

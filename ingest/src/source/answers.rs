@@ -1,0 +1,128 @@
+//! The answers about one height: block, results and receipts.
+
+use std::time::Duration;
+
+use chain::Vm;
+use node::retry::Backoff;
+use node::{Answer, Origin, Standing};
+
+use super::blocks::BlockSource;
+use super::{insist, insist_every};
+use crate::Error;
+
+/// The answers of one height, as the node gave them, and who gave them.
+#[derive(Clone)]
+pub(super) struct Raw {
+    pub(super) block: Answer,
+    pub(super) results: Answer,
+    pub(super) receipts: Option<Answer>,
+}
+
+/// A height with fewer heights than this above it is at the head.
+const HEAD: u64 = 2;
+
+/// At the head a part may be missing only because it is asked for some milliseconds too early.
+const SOON: Backoff =
+    Backoff { initial: Duration::from_millis(10), max: Duration::from_secs(5), jitter_percent: 20 };
+
+impl BlockSource {
+    /// At the head the three are asked for at the same time: the latency counts. Below it the number of requests counts,
+    /// and a block without transactions has no receipts to ask for.
+    pub(super) async fn raw(&self, height: u64) -> Result<Raw, Error> {
+        match self.announced_by(height) {
+            Some(origin) => self.concurrently(height, &origin).await,
+            None => self.in_sequence(height).await,
+        }
+    }
+
+    async fn in_sequence(&self, height: u64) -> Result<Raw, Error> {
+        let comet = &self.tools.node.comet;
+        let block = insist(height, "block", || comet.block(height)).await?;
+        // Of the same endpoint, if it can: where two have different histories, neither goes with the other's.
+        let results =
+            insist(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
+        let receipts = if has_txs(&block.bytes) { self.receipts(height).await? } else { None };
+        Ok(Raw { block, results, receipts })
+    }
+
+    /// Each part is retried by itself, so a failure of one does not repeat the others.
+    async fn concurrently(&self, height: u64, origin: &Origin) -> Result<Raw, Error> {
+        let comet = &self.tools.node.comet;
+        let block = insist_every(SOON, height, "block", || comet.block_by(height, origin));
+        let results = insist_every(SOON, height, "block results", || comet.block_results_by(height, origin));
+        let mut receipts = std::pin::pin!(self.receipts_every(SOON, height));
+        let mut block_and_results = std::pin::pin!(async { tokio::try_join!(block, results) });
+        let (block_and_results, early) = tokio::select! {
+            both = &mut block_and_results => (both, None),
+            receipts = &mut receipts => (block_and_results.await, Some(receipts)),
+        };
+        let (block, mut results) = block_and_results?;
+        if results.origin != block.origin {
+            results =
+                insist(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
+        }
+        // An answer about the receipts of a block without transactions does not matter, nor does an error.
+        let receipts = match early {
+            _ if !has_txs(&block.bytes) => None,
+            Some(early) => early?,
+            None => receipts.await?,
+        };
+        Ok(Raw { block, results, receipts })
+    }
+
+    /// An endpoint that has announced the height, if that is at the head; a different one each height if there are several.
+    fn announced_by(&self, height: u64) -> Option<Origin> {
+        let endpoints = self.tools.node.comet.endpoints();
+        let trusted = |standing| matches!(standing, Standing::Well | Standing::NeverSeen);
+        let mut announcing = Vec::new();
+        for endpoint in endpoints.iter().filter(|endpoint| trusted(endpoint.standing)) {
+            let Some(tip) = endpoint.height.filter(|tip| *tip >= height) else { continue };
+            if tip - height >= HEAD {
+                return None;
+            }
+            announcing.push(&endpoint.origin);
+        }
+        let turn = usize::try_from(height % (announcing.len().max(1) as u64)).unwrap_or_default();
+        announcing.get(turn).map(|origin| Origin::clone(origin))
+    }
+
+    pub(super) fn has_receipts(&self) -> bool {
+        self.vm == Vm::Evm && self.tools.node.evm.is_some()
+    }
+
+    pub(super) async fn receipts(&self, height: u64) -> Result<Option<Answer>, Error> {
+        self.receipts_every(Backoff::default(), height).await
+    }
+
+    async fn receipts_every(&self, backoff: Backoff, height: u64) -> Result<Option<Answer>, Error> {
+        match &self.tools.node.evm {
+            Some(evm) if self.vm == Vm::Evm => {
+                insist_every(backoff, height, "receipts", || evm.block_receipts(height)).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Whether the block seems to have transactions. Its text is looked at, since it is parsed later and on another thread:
+/// `"txs":[]` is what a node writes of a block without. Either wrong answer costs time only.
+fn has_txs(block: &[u8]) -> bool {
+    let Some(at) = memchr::memmem::find(block, br#""txs""#) else { return false };
+    let rest = block[at + br#""txs""#.len()..].iter().filter(|byte| !byte.is_ascii_whitespace());
+    !rest.take(3).eq(b":[]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_without_transactions_is_seen_however_it_is_written() {
+        for empty in [&br#"{"data":{"txs":[]}}"#[..], b"{\n \"txs\" : [ ] }", b"{}"] {
+            assert!(!has_txs(empty));
+        }
+        for full in [&br#"{"data":{"txs":["CoYC"]}}"#[..], b"{\"txs\": [\n\"AA\"]}"] {
+            assert!(has_txs(full));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Calls to contracts, one or many in a request.
+//!
+//! Holds: only a contract's own no is [`Error::Refused`]; a call that fails fails no other. A batch goes to one server,
+//! which works it off in its order (go-ethereum `rpc/handler.go`): what stands behind the probe is answered from the
+//! state that passed it, or from a later one.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::future::join_all;
+
+use crate::cosmos::is_passing;
+use crate::endpoint::{Call, Endpoint};
+use crate::error::{Error, Site, excerpt};
+use crate::evm::{Evm, Question, REVERTED, meaning, quantity};
+use crate::rpc::{self, Fault, Opened};
+use crate::state_at::StateAt;
+
+/// Calls in one request. Servers take 1,000, and answer with no more than 25 MB (the defaults of `batch-request-limit`
+/// and `batch-response-max-size` of minievm, of go-ethereum the same).
+pub const BATCH: usize = 100;
+
+/// Calls under way at once of a batch that a server does not take.
+const SINGLY: usize = 16;
+
+/// A call of a contract by nobody, with the node's gas limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContractCall {
+    /// The contract.
+    pub to: [u8; 20],
+    /// The calldata.
+    pub data: Vec<u8>,
+}
+
+/// What a server says to one question.
+type Outcome = Result<Bytes, Error>;
+
+impl Evm {
+    /// What a contract returns to a call in the state after a height, `None` the latest: `eth_call` from nobody,
+    /// with the node's gas limit. Where there is no contract, that is nothing.
+    ///
+    /// A contract's fixed no is [`Error::Refused`], whatever code the server gives it; nothing else is.
+    pub async fn call(&self, to: [u8; 20], data: &[u8], height: Option<u64>) -> Result<Vec<u8>, Error> {
+        let question = self.call_question(&ContractCall { to, data: data.to_vec() }, height);
+        let read = async |endpoint: Arc<Endpoint>| {
+            let outcome = question.put_as(&endpoint, meaning_of_call).await;
+            returned(outcome, || endpoint.site(&question.call))
+        };
+        self.pool().ask(&question.call, read).await
+    }
+
+    /// What contracts return to `calls` in a state, in the same order: as [`Evm::call`], but [`BATCH`] in a request,
+    /// and behind the probe, if the state has one. A server that answers none of them gives the next its turn.
+    pub async fn calls(&self, calls: &[ContractCall], state: &StateAt) -> Vec<Result<Vec<u8>, Error>> {
+        let batches = calls.chunks(BATCH).map(|some| async move {
+            let answers = self.batch(some, state).await;
+            answers.unwrap_or_else(|error| vec![Err(error); some.len()])
+        });
+        join_all(batches).await.into_iter().flatten().collect()
+    }
+
+    async fn batch(
+        &self,
+        calls: &[ContractCall],
+        state: &StateAt,
+    ) -> Result<Vec<Result<Vec<u8>, Error>>, Error> {
+        let mut questions: Vec<Question> = Vec::new();
+        if let Some(probe) = &state.probe {
+            let params = format!(r#"["{}","{}"]"#, probe.account.to_hex(), tag(state.height));
+            let mut question = self.question("eth_getTransactionCount", &params);
+            question.call.height = state.height;
+            questions.push(question);
+        }
+        questions.extend(calls.iter().map(|call| self.call_question(call, state.height)));
+        let batch = batch_of(&questions, state.height);
+        let attempt = async |endpoint: Arc<Endpoint>| {
+            let mut outcomes = put_all(&endpoint, &batch, &questions).await?.into_iter().zip(&questions);
+            if let Some(probe) = &state.probe
+                && let Some((outcome, question)) = outcomes.next()
+            {
+                let (result, at) = (outcome.map_err(not_by_a_contract)?, endpoint.site(&question.call));
+                let Some(next) = quantity(&result) else {
+                    return Err(Error::Malformed { at, reason: format!("{} is no count", excerpt(&result)) });
+                };
+                probe.pass(next, at)?;
+            }
+            let answers: Vec<_> = outcomes
+                .map(|(outcome, question)| returned(outcome, || endpoint.site(&question.call)))
+                .collect();
+            let failed = |answer: &Result<_, Error>| matches!(answer, Err(error) if !is_no(error));
+            match answers.first() {
+                Some(Err(error)) if answers.iter().all(failed) => Err(error.clone()),
+                _ => Ok(answers),
+            }
+        };
+        self.pool().ask(&batch, attempt).await
+    }
+
+    fn call_question(&self, call: &ContractCall, height: Option<u64>) -> Question {
+        let (to, data) = (hex::encode(call.to), hex::encode(&call.data));
+        let params = format!(r#"[{{"to":"0x{to}","data":"0x{data}"}},"{}"]"#, tag(height));
+        let mut question = self.question("eth_call", &params);
+        question.call.height = height;
+        question
+    }
+}
+
+fn is_no(error: &Error) -> bool {
+    matches!(error, Error::Refused { .. })
+}
+
+fn tag(height: Option<u64>) -> String {
+    height.map_or_else(|| "latest".to_owned(), |height| format!("{height:#x}"))
+}
+
+/// All questions in one request, or the only one.
+fn batch_of(questions: &[Question], height: Option<u64>) -> Call {
+    let bodies = questions.iter().filter_map(|question| question.call.body.as_deref());
+    let bodies = bodies.collect::<Vec<_>>().join(&b","[..]);
+    let body = if questions.len() == 1 { bodies } else { [&b"["[..], &bodies, b"]"].concat() };
+    Call { height, body: Some(body.into()), ..Call::get("eth_call", String::new()) }
+}
+
+/// What one server says to all questions, in the same order. One that takes no batches, or not this one, is asked
+/// singly: the first question alone, and the others only if that is answered.
+async fn put_all(endpoint: &Endpoint, batch: &Call, questions: &[Question]) -> Result<Vec<Outcome>, Error> {
+    if let [only] = questions {
+        return Ok(vec![only.put_as(endpoint, meaning_of_call).await]);
+    }
+    let ids: Vec<u64> = questions.iter().map(|question| question.id).collect();
+    let opened = match endpoint.send(batch).await {
+        Ok(reply) => rpc::open_all(&reply.body, &ids),
+        Err(Error::TooLarge { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(opened) = opened {
+        let outcome = |(opened, question): (Option<Opened>, &Question)| match opened {
+            Some(Opened::Result(result)) => Ok(result),
+            Some(Opened::Fault(fault)) => Err(meaning_of_call(endpoint.site(&question.call), fault)),
+            None => {
+                let reason = "the answer to the batch lacks this call".to_owned();
+                Err(Error::Malformed { at: endpoint.site(&question.call), reason })
+            }
+        };
+        return Ok(opened.into_iter().zip(questions).map(outcome).collect());
+    }
+    let Some((first, others)) = questions.split_first() else { return Ok(Vec::new()) };
+    let first = first.put_as(endpoint, meaning_of_call).await;
+    if let Err(error) = &first
+        && !is_no(error)
+    {
+        return Err(error.clone());
+    }
+    let others: Vec<_> = others.iter().map(|question| question.put_as(endpoint, meaning_of_call)).collect();
+    let others = futures_util::stream::iter(others).buffered(SINGLY);
+    Ok(futures_util::stream::iter([first]).chain(others).collect().await)
+}
+
+/// The bytes that a call returned.
+fn returned(outcome: Outcome, at: impl FnOnce() -> Site) -> Result<Vec<u8>, Error> {
+    let result = outcome?;
+    bytes(&result).ok_or_else(|| {
+        let reason = format!("{} is no bytes in hex", excerpt(&result));
+        Error::Malformed { at: at(), reason }
+    })
+}
+
+/// Bytes in hex in JSON: `"0x01ff"`.
+fn bytes(json: &[u8]) -> Option<Vec<u8>> {
+    let text: &str = serde_json::from_slice(json).ok()?;
+    hex::decode(text.strip_prefix("0x")?).ok()
+}
+
+/// What an EVM ends a call with, so that it ends so every time (minievm `x/evm/types/errors.go`; go-ethereum
+/// `core/vm/errors.go`). Servers give these the code of a failure of their own.
+const ENDS_OF_CALLS: [&str; 10] = [
+    "EVMCall failed",
+    "out of gas",
+    "invalid opcode",
+    "invalid jump destination",
+    "stack underflow",
+    "stack limit reached",
+    "max call depth exceeded",
+    "write protection",
+    "return data out of bounds",
+    "gas uint64 overflow",
+];
+
+/// The meaning of an error of `eth_call`.
+fn meaning_of_call(at: Site, fault: Fault) -> Error {
+    let Fault { code, said } = fault;
+    // First of all: in a revert the contract speaks, and it may say anything, such as that a block is not found.
+    if code == REVERTED || is_revert(&said) {
+        return Error::Refused { at, code, said };
+    }
+    match meaning(at, Fault { code, said }) {
+        Error::Faulty { at, code, said }
+            if ENDS_OF_CALLS.iter().any(|end| said.contains(end)) && !is_passing(&said) =>
+        {
+            Error::Refused { at, code, said }
+        }
+        other => not_by_a_contract(other),
+    }
+}
+
+/// A refusal of the request, by a gateway or a server of another kind: no contract has been asked.
+fn not_by_a_contract(error: Error) -> Error {
+    match error {
+        Error::Refused { at, code, said } => Error::Faulty { at, code, said },
+        other => other,
+    }
+}
+
+/// minievm says `revert: {reason}: Reverted` or `Reverted`, go-ethereum `execution reverted: {reason}`.
+fn is_revert(said: &str) -> bool {
+    said.starts_with("revert: ") || said.starts_with("execution reverted") || said.ends_with("Reverted")
+}

@@ -1,0 +1,23 @@
+//! A look at the answers of a node, for a recorder.
+
+use std::sync::Arc;
+
+/// A question and its whole answer, as they were sent. Orders to pause and redirects are none.
+#[derive(Debug, Clone, Copy)]
+pub struct Exchange<'a> {
+    /// `comet`, `rest` or `json-rpc`.
+    pub service: &'static str,
+    /// Path and query string; empty for JSON-RPC.
+    pub path: &'a str,
+    /// The state height header.
+    pub state_height: Option<u64>,
+    /// The body of a `POST`.
+    pub body: Option<&'a [u8]>,
+    /// The HTTP status of the answer.
+    pub status: u16,
+    /// The body of the answer.
+    pub answer: &'a [u8],
+}
+
+/// Is called with every answer as it comes, from many tasks at once.
+pub type Observer = Arc<dyn Fn(Exchange<'_>) + Send + Sync>;

@@ -1,0 +1,60 @@
+//! Which state a question is about, and how an answer is known to be of that state.
+//!
+//! A node may announce a height before its state is committed, and answers questions about it from the state of the
+//! height before, without an error (minievm `jsonrpc/backend`, `getQueryCtxWithHeight`: the height of its EVM index is
+//! answered from the latest committed state). A [`Probe`] is put to the same server before the question: only a state of
+//! the height or of a later one passes it.
+//!
+//! Holds: a question with a probe has no answer from a server whose state did not pass it; that is [`Error::NotYet`].
+
+use chain::Account;
+
+use crate::endpoint::Call;
+use crate::error::{Error, Site};
+
+/// A transaction of the height, by its signer and sequence: states before it have no higher sequence for the account
+/// than the transaction's own, states after it do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probe {
+    /// The signer.
+    pub account: Account,
+    /// The same in bech32.
+    pub address: String,
+    /// The transaction's sequence, which is its nonce.
+    pub sequence: u64,
+}
+
+/// A state of the chain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StateAt {
+    /// After this height; the latest if absent.
+    pub height: Option<u64>,
+    /// What the state must pass; nothing where any server is known to have it.
+    pub probe: Option<Probe>,
+}
+
+impl From<Option<u64>> for StateAt {
+    fn from(height: Option<u64>) -> Self {
+        Self { height, probe: None }
+    }
+}
+
+impl Probe {
+    /// Whether a state in which the account's next sequence is `next` comes after the transaction.
+    pub(crate) fn pass(&self, next: u64, at: Site) -> Result<(), Error> {
+        if next > self.sequence {
+            return Ok(());
+        }
+        let (address, due) = (&self.address, self.sequence.saturating_add(1));
+        let said = format!("the state is of a lower height: {address} has sequence {next}, not {due}");
+        Err(Error::NotYet { at, tip: None, said })
+    }
+}
+
+impl Call {
+    /// Read from a state.
+    pub(crate) fn in_state(self, state: impl Into<StateAt>) -> Self {
+        let StateAt { height, probe } = state.into();
+        Self { height, state_height: height, probe: probe.map(Box::new), ..self }
+    }
+}

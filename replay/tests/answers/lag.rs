@@ -1,0 +1,178 @@
+//! Sequences and nonces at every height, and answers while the state lags by a height.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::Request;
+use replay::answers::Service;
+use serde_json::{Value, json};
+
+use crate::{Chain, EVM, MOVE, Said, WASM, get, parse, post};
+
+const NAME_OF_13: &str = "0xc87b56dd000000000000000000000000000000000000000000000000000000000000000d";
+
+/// The signers of a height with the sequences that they signed with, in order; failed transactions are among them.
+fn signed(chain: &Chain, height: u64) -> Vec<(String, u64)> {
+    let results = parse(&chain.recording.height(height).unwrap().block_results);
+    let txs = results["txs_results"].as_array().into_iter().flatten();
+    let events = txs.flat_map(|tx| tx["events"].as_array().unwrap());
+    let attributes = events.flat_map(|event| event["attributes"].as_array().unwrap());
+    let sequences = attributes.filter(|a| a["key"] == "acc_seq").map(|a| a["value"].as_str().unwrap());
+    sequences
+        .map(|value| value.split_once('/').unwrap())
+        .map(|(address, sequence)| (address.to_owned(), sequence.parse().unwrap()))
+        .collect()
+}
+
+fn account(chain: &Chain, address: &str, height: u64, lagging: &[u64]) -> Value {
+    let request = Request::get(format!("/cosmos/auth/v1beta1/accounts/{address}"));
+    let request = request.header("x-cosmos-block-height", height.to_string()).body(Bytes::new()).unwrap();
+    let said = chain.ask_lagging(lagging, Service::Rest, &request);
+    assert_eq!((said.status, said.missing), (200, 0), "{}", said.text);
+    said.json()["account"].clone()
+}
+
+fn sequence(account: &Value) -> u64 {
+    account["sequence"].as_str().unwrap().parse().unwrap()
+}
+
+fn call(method: &str, params: Value) -> Request<Bytes> {
+    post("/", &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string())
+}
+
+fn nonce(address: &str, height: u64, lagging: &[u64]) -> u64 {
+    let request = call("eth_getTransactionCount", json!([address, format!("{height:#x}")]));
+    let said = EVM.ask_lagging(lagging, Service::JsonRpc, &request);
+    let result = said.result();
+    u64::from_str_radix(result.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+}
+
+#[test]
+fn the_sequence_of_a_signer_is_known_at_every_height() {
+    for chain in [&*EVM, &*MOVE, &*WASM] {
+        let mut last = BTreeMap::new();
+        for height in chain.recording.first() + 1..=chain.recording.last() {
+            for (address, used) in signed(chain, height) {
+                // Of several transactions of a height the first shows the state before.
+                let before = sequence(&account(chain, &address, height - 1, &[]));
+                assert!(before <= used, "{address} at {height}");
+                assert_eq!(sequence(&account(chain, &address, height, &[height])), before);
+                assert!(sequence(&account(chain, &address, height, &[])) > used, "{address} at {height}");
+                last.insert(address, used);
+            }
+        }
+        assert!(last.len() > 2);
+        // What the node itself said at the last height.
+        let list = get("/cosmos/auth/v1beta1/accounts?pagination.limit=100");
+        let (mut parts, body) = list.into_parts();
+        parts.headers.insert("x-cosmos-block-height", chain.recording.last().into());
+        let list = chain.ask_lagging(&[], Service::Rest, &Request::from_parts(parts, body)).json();
+        let mut compared = 0;
+        for listed in list["accounts"].as_array().unwrap() {
+            let address = listed["address"].as_str().unwrap_or_default();
+            if last.contains_key(address) {
+                assert_eq!(account(chain, address, chain.recording.last(), &[]), *listed);
+                compared += 1;
+            }
+        }
+        assert!(compared > 2, "{compared}");
+    }
+}
+
+#[test]
+fn the_nonce_of_a_sender_counts_failed_transactions_and_several_messages_of_one() {
+    let (mut senders, mut failed) = (0, 0);
+    for height in EVM.recording.heights() {
+        let receipts = parse(height.eth_receipts.as_ref().unwrap());
+        for receipt in receipts.as_array().unwrap() {
+            let from = receipt["from"].as_str().unwrap();
+            if from == format!("0x{}", "0".repeat(40)) {
+                continue;
+            }
+            let at = height.height;
+            assert!(nonce(from, at, &[]) > nonce(from, at - 1, &[]), "{from} at {at}");
+            assert_eq!(nonce(from, at, &[at]), nonce(from, at - 1, &[]));
+            senders += 1;
+            failed += usize::from(receipt["status"] == "0x0");
+        }
+    }
+    assert!(senders > 600 && failed > 30, "{senders} {failed}");
+    // Two messages of one transaction at 181, which was signed with 127.
+    let two = "0x1b9f30d48692d9f043a72ca7427cbdacec3788cf";
+    assert_eq!((nonce(two, 180, &[]), nonce(two, 181, &[]), nonce(two, 182, &[])), (127, 129, 129));
+    let nobody = call("eth_getTransactionCount", json!([format!("0x{}", "ab".repeat(20)), "latest"]));
+    assert_eq!(EVM.ask_lagging(&[], Service::JsonRpc, &nobody).missing, 1);
+}
+
+fn eth_call(to: &str, data: &str, height: u64, lagging: &[u64]) -> Said {
+    let request = call("eth_call", json!([{ "to": to, "data": data }, format!("{height:#x}")]));
+    EVM.ask_lagging(lagging, Service::JsonRpc, &request)
+}
+
+#[test]
+fn a_call_to_a_state_that_lags_is_answered_from_the_height_before() {
+    let calls = super::rest::lines("evm-scenario").into_iter().filter(|line| line["kind"] == "eth_call");
+    let mut first = BTreeMap::new();
+    let (mut absent, mut reverted, mut earlier) = (0, 0, 0);
+    let mut calls: Vec<_> = calls.collect();
+    calls.sort_by_key(|line| line["height"].as_u64());
+    for line in calls {
+        let (to, data) = (line["to"].as_str().unwrap(), line["data"].as_str().unwrap());
+        let height = line["height"].as_u64().unwrap();
+        let sound = eth_call(to, data, height, &[height - 1, height + 1]);
+        assert_eq!((sound.missing, sound.lagged), (0, 0));
+        let said = eth_call(to, data, height, &[height]);
+        assert_eq!((said.missing, said.lagged), (0, 1));
+        let (contract_from, before) = first.entry(to.to_owned()).or_insert((height, BTreeMap::new()));
+        let before: &mut BTreeMap<u64, Value> = before.entry(data.to_owned()).or_default();
+        if let Some((_, before)) = before.range(..height).next_back() {
+            assert_eq!(said.json(), *before);
+            earlier += 1;
+        } else if *contract_from == height {
+            assert_eq!(said.result(), "0x");
+            absent += 1;
+        } else if data.starts_with("0x70a08231") {
+            assert_eq!(said.result(), format!("0x{}", "0".repeat(64)));
+        } else {
+            assert_eq!(said.json()["error"]["message"], "Reverted");
+            reverted += 1;
+        }
+        before.insert(height, sound.json());
+    }
+    assert!(absent > 3 && reverted > 30 && earlier > 100, "{absent} {reverted} {earlier}");
+    let unknown = eth_call("0xa3c1690099b8db2b564fdcc3b79ffe9c4252d6bb", NAME_OF_13, 3, &[3]);
+    assert_eq!((unknown.missing, unknown.lagged), (1, 0), "{}", unknown.text);
+}
+
+#[test]
+fn rest_answers_of_a_state_that_lags_are_those_of_the_height_before_or_of_nothing_there() {
+    let mut kinds = BTreeMap::<&str, usize>::new();
+    for (name, chain) in [("evm-scenario", &*EVM), ("move-scenario", &*MOVE), ("wasm-scenario", &*WASM)] {
+        for line in super::rest::lines(name) {
+            let (Some(height), "rest") = (line["height"].as_u64(), line["kind"].as_str().unwrap()) else {
+                continue;
+            };
+            let request = super::rest::request(&line);
+            let said = chain.ask_lagging(&[height], Service::Rest, &request);
+            assert_eq!((said.missing, said.lagged), (0, 1), "{line}");
+            let path = line["path"].as_str().unwrap();
+            let kind = match path {
+                path if path.contains("/balances/") => "balances",
+                path if path.contains("/accounts?") => "accounts",
+                path if path.contains("/smart/") => "smart",
+                path if path.contains("/resources/") => "resource",
+                _ => continue,
+            };
+            let is_absent = match kind {
+                "balances" | "accounts" => said.json()[kind] == json!([]),
+                _ => said.status == 500,
+            };
+            if height == chain.recording.first() {
+                assert!(is_absent, "{line}: {}", said.text);
+            }
+            *kinds.entry(kind).or_default() += usize::from(is_absent);
+        }
+    }
+    assert_eq!(kinds.len(), 4, "{kinds:?}");
+    assert!(kinds.values().all(|absent| *absent > 0), "{kinds:?}");
+}
