@@ -109,7 +109,7 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
     let lane =
         BlockLane { height, txs: height, evm_txs: height, hash: hash.to_vec(), ..BlockLane::default() };
     meta::put(txn, &lane);
-    meta::put(txn, &CallLane { height, calls: first + 1 });
+    meta::put(txn, &CallLane { height, calls: first + 1, ..CallLane::default() });
 }
 
 fn mint(txn: &mut Txn<'_>, height: u64) {
