@@ -3,7 +3,8 @@
 //! A node announces a height before its state is committed, and until then answers from the state of the height before
 //! (`node::StateAt`). So near the tip a question goes behind a probe: the sequence of an account that signed a
 //! transaction of the height. Where the block has no such transaction, the next block must be there, which a node makes
-//! only from the committed state. Further below the tip every state is committed.
+//! only from the committed state. Further below the tip a state is committed; only if there are several endpoints, of
+//! which one may be far behind the tip, the question goes behind a probe there too.
 //!
 //! What must hold: nothing that follows from an answer is stored before the answer is final.
 
@@ -41,12 +42,19 @@ impl Settled {
     /// The state of `height` as it is to be asked for now, given the probe that its block yields; an error if an answer
     /// could not be final yet.
     pub(crate) fn state(&self, height: u64, probe: Option<&Probe>) -> Result<StateAt, NodeError> {
-        state(height, self.node.tip(), probe)
+        state(height, (self.node.tip(), self.several()), probe)
+    }
+
+    /// Whether the endpoint that answers may not be the one that is at the tip.
+    fn several(&self) -> bool {
+        let Node { evm, rest, .. } = &*self.node;
+        evm.as_ref().is_some_and(|evm| evm.servers() > 1)
+            || rest.as_ref().is_some_and(|rest| rest.servers() > 1)
     }
 
     /// A probe of an indexed height, if one is needed and the block yields one.
     pub(crate) fn probe(&self, height: u64) -> Result<Option<Probe>, Error> {
-        if is_deep(height, self.node.tip()) {
+        if is_deep(height, self.node.tip()) && !self.several() {
             return Ok(None);
         }
         let snapshot = self.store.snapshot()?;
@@ -77,13 +85,13 @@ fn is_deep(height: u64, tip: u64) -> bool {
     tip >= height.saturating_add(DEEP)
 }
 
-fn state(height: u64, tip: u64, probe: Option<&Probe>) -> Result<StateAt, NodeError> {
+fn state(height: u64, (tip, several): (u64, bool), probe: Option<&Probe>) -> Result<StateAt, NodeError> {
     let state = StateAt::from(Some(height));
+    let deep = is_deep(height, tip);
     match probe {
-        _ if is_deep(height, tip) => Ok(state),
-        Some(probe) => Ok(StateAt { probe: Some(probe.clone()), ..state }),
-        None if tip > height => Ok(state),
-        None => {
+        Some(probe) if several || !deep => Ok(StateAt { probe: Some(probe.clone()), ..state }),
+        _ if deep || tip > height => Ok(state),
+        _ => {
             let (service, call) = ("node", "state".into());
             let at = Site { service, host: "any endpoint".into(), call, height: Some(height) };
             let said = "no transaction shows that its state is committed, and the next block is not there"
@@ -179,16 +187,24 @@ mod tests {
 
     #[test]
     fn near_the_tip_a_state_is_probed_and_without_a_probe_the_next_block_must_be_there() {
-        let at = |probe| StateAt { height: Some(100), probe };
+        let at = |probe| Ok(StateAt { height: Some(100), probe });
         for tip in [0, 99, 100, 101, 115] {
-            assert_eq!(state(100, tip, Some(&some())), Ok(at(Some(some()))), "tip {tip}");
+            assert_eq!(state(100, (tip, false), Some(&some())), at(Some(some())), "tip {tip}");
         }
-        assert_eq!(state(100, 116, Some(&some())), Ok(at(None)));
-        for tip in [0, 99, 100] {
-            let error = state(100, tip, None).unwrap_err();
-            assert!(matches!(error, NodeError::NotYet { .. }), "tip {tip}: {error}");
+        assert_eq!(state(100, (116, false), Some(&some())), at(None));
+        assert_eq!(
+            state(100, (116, true), Some(&some())),
+            at(Some(some())),
+            "another endpoint may be behind"
+        );
+        for several in [false, true] {
+            for tip in [0, 99, 100] {
+                let error = state(100, (tip, several), None).unwrap_err();
+                assert!(matches!(error, NodeError::NotYet { .. }), "tip {tip}: {error}");
+            }
+            assert_eq!(state(100, (101, several), None), at(None));
+            assert_eq!(state(100, (116, several), None), at(None));
         }
-        assert_eq!((state(100, 101, None), state(100, 116, None)), (Ok(at(None)), Ok(at(None))));
     }
 
     #[test]

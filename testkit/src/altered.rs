@@ -51,9 +51,14 @@ impl AlteredNode {
             let reply = move |request: Request<Bytes>| {
                 let (twists, shown) = (Twists::default(), recording.last());
                 let view = View { recording: &recording, shown, twists, lagging: &[], tally: &tally };
-                let recorded = answer(service, view, &request);
-                let reply = response(alter(Exchange { service, request: &request, answer: recorded }));
-                std::future::ready(reply)
+                let one = |request: &Request<Bytes>| {
+                    alter(Exchange { service, request, answer: answer(service, view, request) })
+                };
+                let altered = match calls(&request) {
+                    Some(calls) => batch(&calls.iter().map(one).collect::<Vec<_>>()),
+                    None => one(&request),
+                };
+                std::future::ready(response(altered))
             };
             tasks.spawn(serve_raw(listener, web::limits::Limits::default(), reply, std::future::pending()));
         }
@@ -124,6 +129,18 @@ impl Exchange<'_> {
     fn call(&self) -> Value {
         serde_json::from_slice(self.request.body()).unwrap_or_default()
     }
+}
+
+/// The calls of a batch, each as a request of its own.
+fn calls(request: &Request<Bytes>) -> Option<Vec<Request<Bytes>>> {
+    let calls: Vec<Value> = serde_json::from_slice(request.body()).ok()?;
+    let alone = |call: &Value| request.clone().map(|_| Bytes::from(call.to_string()));
+    Some(calls.iter().map(alone).collect())
+}
+
+fn batch(answers: &[Answer]) -> Answer {
+    let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
+    Answer { status: StatusCode::OK, body: [b"[", &bodies.join(&b","[..])[..], b"]"].concat().into() }
 }
 
 fn response(answer: Answer) -> RawReply {
