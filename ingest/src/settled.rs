@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use chain::Account;
 use chain::comet::ResultsAnswer;
+use chain::tx::is_unordered;
 use node::{ContractCall, Error as NodeError, Evm, Node, Probe, Site, StateAt};
 use schema::block::Blocks;
 use schema::payload::Codec;
@@ -70,7 +71,10 @@ impl Settled {
                 continue;
             }
             let Ok(record) = serde_json::from_slice::<Record<'_>>(&json) else { continue };
-            let events = record.events.iter().filter(|event| record.code == 0 && event.kind == "tx");
+            if record.code != 0 || record.tx.body.unordered {
+                continue;
+            }
+            let events = record.events.iter().filter(|event| event.kind == "tx");
             let attributes = events.flat_map(|event| &event.attributes);
             let found = attributes.filter(|a| a.key == KEY).find_map(|a| probe_of(&a.value, &self.prefix));
             if found.is_some() {
@@ -101,11 +105,12 @@ fn state(height: u64, (tip, several): (u64, bool), probe: Option<&Probe>) -> Res
     }
 }
 
-/// A probe for the state after these results.
-pub(crate) fn probe(results: &ResultsAnswer<'_>, prefix: &str) -> Option<Probe> {
-    let events =
-        results.txs_results.iter().filter(|result| result.code == 0).flat_map(|result| &result.events);
-    let attributes = events.filter(|event| event.kind == "tx").flat_map(|event| &event.attributes);
+/// A probe for the state after these results of the transactions `raw`.
+pub(crate) fn probe(results: &ResultsAnswer<'_>, raw: &[Vec<u8>], prefix: &str) -> Option<Probe> {
+    let txs =
+        results.txs_results.iter().zip(raw).filter(|(result, raw)| result.code == 0 && !is_unordered(raw));
+    let events = txs.flat_map(|(result, _)| &result.events).filter(|event| event.kind == "tx");
+    let attributes = events.flat_map(|event| &event.attributes);
     attributes.filter(|a| a.key == KEY).find_map(|a| probe_of(&a.value, prefix))
 }
 
@@ -114,8 +119,7 @@ const KEY: &str = "acc_seq";
 
 fn probe_of(value: &str, prefix: &str) -> Option<Probe> {
     let (address, sequence) = value.rsplit_once('/')?;
-    // An unordered transaction says 0 too, and raises no sequence (SDK 0.53).
-    let sequence = sequence.parse().ok().filter(|sequence| *sequence > 0)?;
+    let sequence = sequence.parse().ok()?;
     let account = Account::from_bech32(address, prefix)?;
     Some(Probe { account, address: address.to_owned(), sequence })
 }
@@ -157,8 +161,20 @@ pub(crate) async fn call_all(
 #[derive(Deserialize)]
 struct Record<'a> {
     code: u32,
+    tx: Tx,
     #[serde(borrow)]
     events: Vec<Event<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Tx {
+    body: Body,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(default)]
+    unordered: bool,
 }
 
 #[derive(Deserialize)]

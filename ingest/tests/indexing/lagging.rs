@@ -8,9 +8,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use node::{Limits, Node};
 use replay::{Addresses, Options, Recording, ReplayNode};
-use schema::nft::Questions;
-use store::key::All;
-use store::{MemStore, Order, Store};
+use store::{MemStore, Store};
 use testkit::ending::Ending;
 use testkit::live::Live;
 use testkit::{indexed, recording};
@@ -28,11 +26,6 @@ const RUNS: u64 = 3;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
-}
-
-fn has_questions(store: &dyn Store) -> bool {
-    let open = store::table::rows::<Questions>(&*store.snapshot().unwrap(), &All, Order::Asc, 1);
-    !open.unwrap().is_empty()
 }
 
 /// Follows a chain at its head; gives how many answers were of a state too low, and the tables that differ from those of
@@ -73,7 +66,7 @@ async fn follow((name, from, to): (&str, u64, u64), seed: u64) -> (u64, Vec<&'st
         }
     }
     live.reach(&chain, to).await.unwrap();
-    while has_questions(&*store) {
+    while indexed::has_questions(&*store).unwrap() {
         live.marks.moved().await;
     }
     live.stop().await.unwrap();

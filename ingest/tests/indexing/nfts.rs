@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use chain::{Account, U256, abi};
 use ingest::{Config, Ingest};
 use node::{Limits, Node};
-use replay::answers::Answer;
+use replay::answers::{Answer, Service};
 use replay::{Options, Recording};
 use schema::keys::Owner;
 use schema::nft::{Collection, Collections, Questions, Refused, Token, Tokens};
@@ -148,6 +148,32 @@ async fn a_node_that_cannot_call_contracts_holds_up_no_block_and_what_it_says_la
             assert_eq!(late, at_once, "{kind}");
         }
     }
+}
+
+/// `NFT_RECORDING=evm-load` counts those of a long chain.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_contract_calls_of_a_block_are_one_request() {
+    let name = std::env::var("NFT_RECORDING").unwrap_or_else(|_| "evm-scenario".to_owned());
+    let recording = Arc::new(Recording::open(&recording(&name)).unwrap());
+    let (all, calls) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let alter = {
+        let (all, calls) = (Arc::clone(&all), Arc::clone(&calls));
+        move |exchange: Exchange<'_>| {
+            all.fetch_add(u64::from(exchange.service == Service::JsonRpc), Ordering::Relaxed);
+            calls.fetch_add(u64::from(exchange.is_rpc("eth_call", "")), Ordering::Relaxed);
+            exchange.answer
+        }
+    };
+    let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+    let config = Config { rich_list: false, ..indexed::config(&recording).unwrap() };
+    let store = Arc::new(MemStore::new());
+    indexed::index_from(node.clients().unwrap(), config, store, recording.last()).await.unwrap();
+    let (all, calls) = (all.load(Ordering::Relaxed), calls.load(Ordering::Relaxed));
+    let requests = node.requests(Service::JsonRpc);
+    eprintln!("{name}: {requests} JSON-RPC requests, {all} calls in them, {calls} of contracts");
+    // One a block with tokens, or a few where there is a new collection.
+    let minting = if name == "evm-scenario" { 26 } else { calls / 2 };
+    assert!(requests <= all - calls + minting, "{requests} requests for {calls} calls");
 }
 
 /// A string as a contract returns it.
