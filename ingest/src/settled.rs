@@ -230,11 +230,17 @@ mod tests {
         let probe = |text: &str| probe_of(text, "init");
         let found = Probe { account, address: address.clone(), sequence: 12 };
         assert_eq!(probe(&format!("{address}/12")), Some(found));
-        // 0 may be an unordered transaction's.
-        for none in
-            [format!("{address}/0"), format!("{address}/x"), address, "init1/5".to_owned(), String::new()]
-        {
+        for none in [format!("{address}/x"), address, "init1/5".to_owned(), String::new()] {
             assert_eq!(probe(&none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_transaction_that_raises_no_sequence_is_no_probe() {
+        // Body, then auth info: a body of one varint field, 4 being `unordered`.
+        let raw = |field, value| vec![0x0a, 2, field << 3, value, 0x12, 0];
+        for (raw, unordered) in [(raw(4, 1), true), (raw(4, 0), false), (raw(3, 1), false), (vec![7], true)] {
+            assert_eq!(is_unordered(&raw), unordered, "{raw:?}");
         }
     }
 }
