@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_transaction_that_raises_no_sequence_is_no_probe() {
         // Body, then auth info: a body of one varint field, 4 being `unordered`.
-        let raw = |field, value| vec![0x0a, 2, field << 3, value, 0x12, 0];
+        let raw = |field: u8, value: u8| vec![0x0a, 2, field << 3, value, 0x12, 0];
         for (raw, unordered) in [(raw(4, 1), true), (raw(4, 0), false), (raw(3, 1), false), (vec![7], true)] {
             assert_eq!(is_unordered(&raw), unordered, "{raw:?}");
         }
