@@ -1,8 +1,8 @@
 //! `cairn query`: serves a database that another process writes.
 //!
 //! What must hold: nothing is written to the database's directory; what is served is at most [`CATCH_UP_EVERY`], and the
-//! time it takes, older than what the other process has committed. While the database cannot be followed, what was read last
-//! is served, and `/readyz` says so.
+//! time it takes, older than what the other process has committed; a request that is slow may add up to a second. While the
+//! database cannot be followed, what was read last is served, and `/readyz` says so.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -260,14 +260,12 @@ fn snapshots_are_taken_while_a_catch_up_runs() {
         let mut during = 0;
         let outcome = loop {
             assert_eq!(second.get(SCAN, &1_u32.to_be_bytes()).unwrap(), Some(noise(1)));
-            match catching_up.try_recv() {
-                Ok(outcome) => break outcome,
-                Err(_) => {
-                    let row = get(&follower, SCAN, 1).unwrap();
-                    assert!(row == noise(1) || row == noise(2));
-                    during += 1;
-                }
+            if let Ok(outcome) = catching_up.try_recv() {
+                break outcome;
             }
+            let row = get(&follower, SCAN, 1).unwrap();
+            assert!(row == noise(1) || row == noise(2));
+            during += 1;
         };
         outcome.unwrap();
         assert!(during > 100, "only {during} snapshots while it caught up");

@@ -206,7 +206,9 @@ impl Snapshot for WatchedSnapshot<'_> {
         limit: usize,
     ) -> Result<Vec<Row>, store::Error> {
         let rows = self.0.scan(table, bounds, order, limit)?;
-        rows.iter().for_each(|(key, _)| self.1.count(table, key));
+        for (key, _) in &rows {
+            self.1.count(table, key);
+        }
         Ok(rows)
     }
 }

@@ -10,8 +10,8 @@ use crate::world::{L1, Services, World};
 
 const SUCCESS: &str = "7C27A135DF17CB9A54ED67E84174690BEBFD034E579D20F1960C9FC430791DF9";
 
-fn client(number: u8) -> Option<IpAddr> {
-    Some([192, 0, 2, number].into())
+fn client(number: u8) -> IpAddr {
+    [192, 0, 2, number].into()
 }
 
 fn junk(number: u32) -> String {
@@ -29,27 +29,27 @@ async fn a_client_may_have_so_many_that_no_node_has_seen_and_what_is_seen_makes_
     let world = World::whole(Services::All).await;
     let (tracker, _dir) = limited(&world, 3, 1_000);
     let now = afterwards();
-    tracker.track_for(client(1), L1, SUCCESS, now).unwrap();
+    tracker.track_for(Some(client(1)), L1, SUCCESS, now).unwrap();
     for number in 0..2 {
-        tracker.track_for(client(1), L1, &junk(number), now).unwrap();
+        tracker.track_for(Some(client(1)), L1, &junk(number), now).unwrap();
     }
-    let refused = tracker.track_for(client(1), L1, &junk(2), now);
+    let refused = tracker.track_for(Some(client(1)), L1, &junk(2), now);
     assert!(matches!(refused, Err(Refused::TooMany(Limit::Client(3)))), "{refused:?}");
     assert_eq!(tracker.status(L1, &junk(2)).unwrap(), None);
     // Again is no registration, and others are not concerned.
-    tracker.track_for(client(1), L1, &junk(1), now).unwrap();
-    tracker.track_for(client(2), L1, &junk(2), now).unwrap();
+    tracker.track_for(Some(client(1)), L1, &junk(1), now).unwrap();
+    tracker.track_for(Some(client(2)), L1, &junk(2), now).unwrap();
     tracker.track_for(None, L1, &junk(3), now).unwrap();
     tracker.poll_due(now).await.unwrap();
-    tracker.track_for(client(1), L1, &junk(4), now).unwrap();
-    assert!(tracker.track_for(client(1), L1, &junk(5), now).is_err());
+    tracker.track_for(Some(client(1)), L1, &junk(4), now).unwrap();
+    assert!(tracker.track_for(Some(client(1)), L1, &junk(5), now).is_err());
     // What is deleted makes room as well.
     for minutes in [6, 70] {
         tracker.poll_due(after(now, minutes * 60)).await.unwrap();
     }
     assert_eq!(tracker.status(L1, &junk(0)).unwrap(), None);
     for number in 10..13 {
-        tracker.track_for(client(1), L1, &junk(number), after(now, 4_200)).unwrap();
+        tracker.track_for(Some(client(1)), L1, &junk(number), after(now, 4_200)).unwrap();
     }
 }
 
@@ -59,10 +59,10 @@ async fn a_chain_may_have_so_many_and_what_was_given_up_makes_room_also_after_a_
     let (tracker, dir) = limited(&world, 1_000, 4);
     let now = afterwards();
     for number in 0..4 {
-        tracker.track_for(client(1), L1, &junk(number), now).unwrap();
+        tracker.track_for(Some(client(1)), L1, &junk(number), now).unwrap();
     }
     let refused = |tracker: &Tracker| {
-        let refused = tracker.track_for(client(2), L1, &junk(4), now);
+        let refused = tracker.track_for(Some(client(2)), L1, &junk(4), now);
         assert!(matches!(refused, Err(Refused::TooMany(Limit::Chain(4)))), "{refused:?}");
     };
     refused(&tracker);
@@ -73,11 +73,11 @@ async fn a_chain_may_have_so_many_and_what_was_given_up_makes_room_also_after_a_
     refused(&tracker);
     tracker.poll_due(after(now, 301)).await.unwrap();
     for number in 4..8 {
-        tracker.track_for(client(2), L1, &junk(number), after(now, 301)).unwrap();
+        tracker.track_for(Some(client(2)), L1, &junk(number), after(now, 301)).unwrap();
     }
     let left: Vec<_> = (0..8).map(|number| tracker.status(L1, &junk(number)).unwrap().is_some()).collect();
     assert_eq!(left, [false, false, false, false, true, true, true, true]);
-    let refused = tracker.track_for(client(2), L1, &junk(8), after(now, 301));
+    let refused = tracker.track_for(Some(client(2)), L1, &junk(8), after(now, 301));
     assert!(matches!(refused, Err(Refused::TooMany(Limit::Chain(4)))), "{refused:?}");
 }
 
@@ -86,7 +86,7 @@ async fn a_made_up_hash_costs_a_bounded_number_of_looks() {
     let world = World::whole(Services::All).await;
     let (tracker, _dir) = limited(&world, 10, 10);
     let (mut now, mut looks) = (afterwards(), 0);
-    tracker.track_for(client(1), L1, &junk(1), now).unwrap();
+    tracker.track_for(Some(client(1)), L1, &junk(1), now).unwrap();
     loop {
         let polled = tracker.poll_due(now).await.unwrap();
         looks += polled.polled;
