@@ -331,7 +331,7 @@ mod tests {
         assert_eq!((rates.blocks, rates.calls, rates.is_zero()), (59, Some(0), false));
         assert_eq!(rates.remaining(995), None);
         pace.see(start + Duration::from_secs(50), at(300, 5));
-        pace.see(start + Duration::from_secs(60), at(300, 5));
+        pace.see(start + Duration::from_mins(1), at(300, 5));
         assert!(pace.rates().is_zero());
     }
 

@@ -110,10 +110,11 @@ fn other_protocol(error: &(dyn std::error::Error + 'static)) -> Option<&'static 
     if causes().filter_map(|cause| cause.downcast_ref()).any(is_no_tls) {
         return Some("the port does not speak TLS: write http:// instead of https://");
     }
-    let is_http = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<hyper::Error>().is_none_or(|error| !error.is_parse())
-    };
-    (!causes().all(is_http)).then_some("the port does not speak HTTP/1.1; a gRPC port is for `grpc` only")
+    // A gRPC server speaks first: its bytes are either no answer, or come before there is a question.
+    let is_other =
+        |error: &hyper::Error| error.is_parse() || error.to_string().contains("unexpected message");
+    let is_other = causes().filter_map(|cause| cause.downcast_ref()).any(is_other);
+    is_other.then_some("the port does not speak HTTP/1.1; a gRPC port is for `grpc` only")
 }
 
 /// Whether the first bytes of a server are none of TLS. Errors of TLS are inside of one or more of the system's.
