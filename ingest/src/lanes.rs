@@ -226,6 +226,7 @@ impl Ingest {
             store: Arc::clone(&self.store),
             codec: self.workshops.codec(),
             prefix: self.identity.prefix.clone(),
+            seen: Arc::default(),
         }
     }
 

@@ -3,13 +3,14 @@
 //! A node announces a height before its state is committed, and until then answers from the state of the height before
 //! (`node::StateAt`). So near the tip a question goes behind a probe: the sequence of an account that signed a
 //! transaction of the height. Where the block has no such transaction, the next block must be there, which a node makes
-//! only from the committed state. Further below the tip a state is committed; only if there are several endpoints, of
+//! only from the committed state, or the height must have been the tip for long. Further below the tip a state is committed; only if there are several endpoints, of
 //! which one may be far behind the tip, the question goes behind a probe there too.
 //!
 //! What must hold: nothing that follows from an answer is stored before the answer is final.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use chain::Account;
 use chain::comet::ResultsAnswer;
@@ -20,11 +21,16 @@ use schema::payload::Codec;
 use schema::tx::Txs;
 use serde::Deserialize;
 use store::{Message, Store, Table as _};
+use tokio::time::Instant;
 
 use crate::Error;
 
 /// So many blocks below the tip a state is committed on any endpoint that answers: seconds, where lags are a fraction of one.
 pub(crate) const DEEP: u64 = 16;
+
+/// A tip that is known for this long is committed: lags are a fraction of a second. A chain without transactions may have no
+/// next block for a minute.
+const LONG: Duration = Duration::from_secs(5);
 
 /// Transactions of a block that are looked at for a probe.
 const CANDIDATES: u64 = 64;
@@ -37,13 +43,19 @@ pub(crate) struct Settled {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) codec: Arc<Codec>,
     pub(crate) prefix: String,
+    /// The tip, and when it was first seen.
+    pub(crate) seen: Arc<Mutex<Option<(u64, Instant)>>>,
 }
 
 impl Settled {
     /// The state of `height` as it is to be asked for now, given the probe that its block yields; an error if an answer
     /// could not be final yet.
     pub(crate) fn state(&self, height: u64, probe: Option<&Probe>) -> Result<StateAt, NodeError> {
-        state(height, (self.node.tip(), self.several()), probe)
+        let tip = self.node.tip();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = seen.filter(|(known, _)| *known == tip).map_or_else(Instant::now, |(_, since)| since);
+        *seen = Some((tip, since));
+        state(height, (tip, since.elapsed() >= LONG, self.several()), probe)
     }
 
     /// Whether the endpoint that answers may not be the one that is at the tip.
@@ -89,12 +101,16 @@ fn is_deep(height: u64, tip: u64) -> bool {
     tip >= height.saturating_add(DEEP)
 }
 
-fn state(height: u64, (tip, several): (u64, bool), probe: Option<&Probe>) -> Result<StateAt, NodeError> {
+fn state(
+    height: u64,
+    (tip, old, several): (u64, bool, bool),
+    probe: Option<&Probe>,
+) -> Result<StateAt, NodeError> {
     let state = StateAt::from(Some(height));
     let deep = is_deep(height, tip);
     match probe {
         Some(probe) if several || !deep => Ok(StateAt { probe: Some(probe.clone()), ..state }),
-        _ if deep || tip > height => Ok(state),
+        _ if deep || tip > height || (old && tip == height) => Ok(state),
         _ => {
             let (service, call) = ("node", "state".into());
             let at = Site { service, host: "any endpoint".into(), call, height: Some(height) };
@@ -205,21 +221,23 @@ mod tests {
     fn near_the_tip_a_state_is_probed_and_without_a_probe_the_next_block_must_be_there() {
         let at = |probe| Ok(StateAt { height: Some(100), probe });
         for tip in [0, 99, 100, 101, 115] {
-            assert_eq!(state(100, (tip, false), Some(&some())), at(Some(some())), "tip {tip}");
+            assert_eq!(state(100, (tip, false, false), Some(&some())), at(Some(some())), "tip {tip}");
         }
-        assert_eq!(state(100, (116, false), Some(&some())), at(None));
+        assert_eq!(state(100, (116, false, false), Some(&some())), at(None));
         assert_eq!(
-            state(100, (116, true), Some(&some())),
+            state(100, (116, false, true), Some(&some())),
             at(Some(some())),
             "another endpoint may be behind"
         );
         for several in [false, true] {
             for tip in [0, 99, 100] {
-                let error = state(100, (tip, several), None).unwrap_err();
+                let error = state(100, (tip, false, several), None).unwrap_err();
                 assert!(matches!(error, NodeError::NotYet { .. }), "tip {tip}: {error}");
             }
-            assert_eq!(state(100, (101, several), None), at(None));
-            assert_eq!(state(100, (116, several), None), at(None));
+            assert_eq!(state(100, (101, false, several), None), at(None));
+            assert_eq!(state(100, (100, true, several), None), at(None), "the tip for long");
+            assert!(state(100, (99, true, several), None).is_err());
+            assert_eq!(state(100, (116, false, several), None), at(None));
         }
     }
 

@@ -88,6 +88,7 @@ impl Chain {
             store: Arc::clone(store),
             codec: Arc::clone(&codec),
             prefix: prefix.clone(),
+            seen: Arc::default(),
         };
         let asker = Arc::new(Asker::new(settled, vm));
         let mid_chain = identity.start_height > 1;
