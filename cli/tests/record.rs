@@ -10,7 +10,7 @@ use support::{Cairn, Played, digest, printed};
 fn a_recording_gives_the_index_that_the_recorded_node_gave() {
     for (recording, from) in [
         ("evm-scenario", 1),
-        ("evm-scenario", 100),
+        ("evm-scenario", 221),
         ("move-scenario", 1),
         ("wasm-scenario", 4),
         ("wasm-scenario", 30),
@@ -21,7 +21,7 @@ fn a_recording_gives_the_index_that_the_recorded_node_gave() {
         let args = ["record", "--out", made.to_str().unwrap(), "--from", &start];
         let said = printed(&[&args, &original.services()[..]].concat());
         assert!(said.contains(&format!("heights {from} to ")), "{said}");
-        let copy = Played::of(&made, &[]);
+        let copy = Played::of("made", &made, &[]);
         let [of_original, of_copy] = [(&original, "original"), (&copy, "copy")].map(|(played, name)| {
             let data = dir.path().join(name);
             let mut cairn =

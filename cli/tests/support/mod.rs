@@ -250,12 +250,12 @@ pub(crate) struct Played {
 
 impl Played {
     pub(crate) fn start(recording: &str, options: &[&str]) -> Self {
-        Self::of(&repository("recordings").join(recording), options)
+        Self::of(recording, &repository("recordings").join(recording), options)
     }
 
-    /// Plays the recording in `dir`, which has the directory's name.
-    pub(crate) fn of(dir: &Path, options: &[&str]) -> Self {
-        let (recording, dir) = (dir.file_name().unwrap().to_str().unwrap(), dir.to_str().unwrap());
+    /// Plays the recording in `dir`, which has this name.
+    pub(crate) fn of(recording: &str, dir: &Path, options: &[&str]) -> Self {
+        let dir = dir.to_str().unwrap();
         let any = "127.0.0.1:0";
         let args = ["replay", dir, "--comet", any, "--rest", any, "--json-rpc", any, "--executor", any];
         let mut node = Cairn::start(&[&args, options].concat());

@@ -22,7 +22,7 @@ use crate::dice::Dice;
 use crate::reader::{Read, Reader, Truths};
 
 /// What transiently fails: any endpoint may, at any time.
-const TROUBLES: [&str; 9] = [
+const TROUBLES: [&str; 10] = [
     "delay=10ms@0.3",
     "429@0.1",
     "429=1s@0.02",
@@ -32,6 +32,7 @@ const TROUBLES: [&str; 9] = [
     "stale=3@0.2",
     "json-rpc:null-receipts@0.3",
     "comet:no-results@0.2",
+    "state-lag=400ms@0.33",
 ];
 
 /// What is not true: never of the first endpoint. A header that is changed and hashed anew is not among it: at the head
@@ -129,6 +130,11 @@ impl World {
     /// What happened, in order.
     pub(crate) fn story(&self) -> &[String] {
         &self.story
+    }
+
+    /// How many answers about state were those of the height before.
+    pub(crate) fn lagged(&self) -> u64 {
+        self.nodes.iter().map(ReplayNode::lagged).sum()
     }
 
     /// The kinds of events that happened.
