@@ -13,6 +13,7 @@ mod lies;
 mod nfts;
 mod odd_answers;
 mod odd_traces;
+mod pruned;
 mod recordings;
 mod resume;
 mod rewind;
