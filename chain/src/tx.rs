@@ -109,6 +109,15 @@ impl DecodedTx {
     }
 }
 
+/// Whether a transaction is valid in any order, so that it raises no sequence (SDK 0.53, `TxBody.unordered`); also where
+/// its bytes cannot be read.
+pub fn is_unordered(raw: &[u8]) -> bool {
+    let body = Frame::read(raw).and_then(|frame| fields(frame.body));
+    body.is_none_or(|body| {
+        body.iter().any(|(number, value)| *number == 4 && matches!(value, Value::Varint(1..)))
+    })
+}
+
 /// The parts of a raw transaction. Anything but ADR-027's form is refused, as the chain does: what is no transaction
 /// must not decode to an empty one by chance.
 struct Frame<'a> {

@@ -3,7 +3,8 @@
 //! A node announces a height before its state is committed, and until then answers from the state of the height before
 //! (`node::StateAt`). So near the tip a question goes behind a probe: the sequence of an account that signed a
 //! transaction of the height. Where the block has no such transaction, the next block must be there, which a node makes
-//! only from the committed state. Further below the tip every state is committed.
+//! only from the committed state. Further below the tip a state is committed; only if there are several endpoints, of
+//! which one may be far behind the tip, the question goes behind a probe there too.
 //!
 //! What must hold: nothing that follows from an answer is stored before the answer is final.
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use chain::Account;
 use chain::comet::ResultsAnswer;
+use chain::tx::is_unordered;
 use node::{ContractCall, Error as NodeError, Evm, Node, Probe, Site, StateAt};
 use schema::block::Blocks;
 use schema::payload::Codec;
@@ -41,12 +43,19 @@ impl Settled {
     /// The state of `height` as it is to be asked for now, given the probe that its block yields; an error if an answer
     /// could not be final yet.
     pub(crate) fn state(&self, height: u64, probe: Option<&Probe>) -> Result<StateAt, NodeError> {
-        state(height, self.node.tip(), probe)
+        state(height, (self.node.tip(), self.several()), probe)
+    }
+
+    /// Whether the endpoint that answers may not be the one that is at the tip.
+    fn several(&self) -> bool {
+        let Node { evm, rest, .. } = &*self.node;
+        evm.as_ref().is_some_and(|evm| evm.servers() > 1)
+            || rest.as_ref().is_some_and(|rest| rest.servers() > 1)
     }
 
     /// A probe of an indexed height, if one is needed and the block yields one.
     pub(crate) fn probe(&self, height: u64) -> Result<Option<Probe>, Error> {
-        if is_deep(height, self.node.tip()) {
+        if is_deep(height, self.node.tip()) && !self.several() {
             return Ok(None);
         }
         let snapshot = self.store.snapshot()?;
@@ -62,7 +71,10 @@ impl Settled {
                 continue;
             }
             let Ok(record) = serde_json::from_slice::<Record<'_>>(&json) else { continue };
-            let events = record.events.iter().filter(|event| record.code == 0 && event.kind == "tx");
+            if record.code != 0 || record.tx.body.unordered {
+                continue;
+            }
+            let events = record.events.iter().filter(|event| event.kind == "tx");
             let attributes = events.flat_map(|event| &event.attributes);
             let found = attributes.filter(|a| a.key == KEY).find_map(|a| probe_of(&a.value, &self.prefix));
             if found.is_some() {
@@ -77,13 +89,13 @@ fn is_deep(height: u64, tip: u64) -> bool {
     tip >= height.saturating_add(DEEP)
 }
 
-fn state(height: u64, tip: u64, probe: Option<&Probe>) -> Result<StateAt, NodeError> {
+fn state(height: u64, (tip, several): (u64, bool), probe: Option<&Probe>) -> Result<StateAt, NodeError> {
     let state = StateAt::from(Some(height));
+    let deep = is_deep(height, tip);
     match probe {
-        _ if is_deep(height, tip) => Ok(state),
-        Some(probe) => Ok(StateAt { probe: Some(probe.clone()), ..state }),
-        None if tip > height => Ok(state),
-        None => {
+        Some(probe) if several || !deep => Ok(StateAt { probe: Some(probe.clone()), ..state }),
+        _ if deep || tip > height => Ok(state),
+        _ => {
             let (service, call) = ("node", "state".into());
             let at = Site { service, host: "any endpoint".into(), call, height: Some(height) };
             let said = "no transaction shows that its state is committed, and the next block is not there"
@@ -93,11 +105,12 @@ fn state(height: u64, tip: u64, probe: Option<&Probe>) -> Result<StateAt, NodeEr
     }
 }
 
-/// A probe for the state after these results.
-pub(crate) fn probe(results: &ResultsAnswer<'_>, prefix: &str) -> Option<Probe> {
-    let events =
-        results.txs_results.iter().filter(|result| result.code == 0).flat_map(|result| &result.events);
-    let attributes = events.filter(|event| event.kind == "tx").flat_map(|event| &event.attributes);
+/// A probe for the state after these results of the transactions `raw`.
+pub(crate) fn probe(results: &ResultsAnswer<'_>, raw: &[Vec<u8>], prefix: &str) -> Option<Probe> {
+    let txs =
+        results.txs_results.iter().zip(raw).filter(|(result, raw)| result.code == 0 && !is_unordered(raw));
+    let events = txs.flat_map(|(result, _)| &result.events).filter(|event| event.kind == "tx");
+    let attributes = events.flat_map(|event| &event.attributes);
     attributes.filter(|a| a.key == KEY).find_map(|a| probe_of(&a.value, prefix))
 }
 
@@ -106,8 +119,7 @@ const KEY: &str = "acc_seq";
 
 fn probe_of(value: &str, prefix: &str) -> Option<Probe> {
     let (address, sequence) = value.rsplit_once('/')?;
-    // An unordered transaction says 0 too, and raises no sequence (SDK 0.53).
-    let sequence = sequence.parse().ok().filter(|sequence| *sequence > 0)?;
+    let sequence = sequence.parse().ok()?;
     let account = Account::from_bech32(address, prefix)?;
     Some(Probe { account, address: address.to_owned(), sequence })
 }
@@ -149,8 +161,20 @@ pub(crate) async fn call_all(
 #[derive(Deserialize)]
 struct Record<'a> {
     code: u32,
+    tx: Tx,
     #[serde(borrow)]
     events: Vec<Event<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Tx {
+    body: Body,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(default)]
+    unordered: bool,
 }
 
 #[derive(Deserialize)]
@@ -179,16 +203,24 @@ mod tests {
 
     #[test]
     fn near_the_tip_a_state_is_probed_and_without_a_probe_the_next_block_must_be_there() {
-        let at = |probe| StateAt { height: Some(100), probe };
+        let at = |probe| Ok(StateAt { height: Some(100), probe });
         for tip in [0, 99, 100, 101, 115] {
-            assert_eq!(state(100, tip, Some(&some())), Ok(at(Some(some()))), "tip {tip}");
+            assert_eq!(state(100, (tip, false), Some(&some())), at(Some(some())), "tip {tip}");
         }
-        assert_eq!(state(100, 116, Some(&some())), Ok(at(None)));
-        for tip in [0, 99, 100] {
-            let error = state(100, tip, None).unwrap_err();
-            assert!(matches!(error, NodeError::NotYet { .. }), "tip {tip}: {error}");
+        assert_eq!(state(100, (116, false), Some(&some())), at(None));
+        assert_eq!(
+            state(100, (116, true), Some(&some())),
+            at(Some(some())),
+            "another endpoint may be behind"
+        );
+        for several in [false, true] {
+            for tip in [0, 99, 100] {
+                let error = state(100, (tip, several), None).unwrap_err();
+                assert!(matches!(error, NodeError::NotYet { .. }), "tip {tip}: {error}");
+            }
+            assert_eq!(state(100, (101, several), None), at(None));
+            assert_eq!(state(100, (116, several), None), at(None));
         }
-        assert_eq!((state(100, 101, None), state(100, 116, None)), (Ok(at(None)), Ok(at(None))));
     }
 
     #[test]
@@ -198,11 +230,17 @@ mod tests {
         let probe = |text: &str| probe_of(text, "init");
         let found = Probe { account, address: address.clone(), sequence: 12 };
         assert_eq!(probe(&format!("{address}/12")), Some(found));
-        // 0 may be an unordered transaction's.
-        for none in
-            [format!("{address}/0"), format!("{address}/x"), address, "init1/5".to_owned(), String::new()]
-        {
+        for none in [format!("{address}/x"), address, "init1/5".to_owned(), String::new()] {
             assert_eq!(probe(&none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_transaction_that_raises_no_sequence_is_no_probe() {
+        // Body, then auth info: a body of one varint field, 4 being `unordered`.
+        let raw = |field: u8, value: u8| vec![0x0a, 2, field << 3, value, 0x12, 0];
+        for (raw, unordered) in [(raw(4, 1), true), (raw(4, 0), false), (raw(3, 1), false), (vec![7], true)] {
+            assert_eq!(is_unordered(&raw), unordered, "{raw:?}");
         }
     }
 }

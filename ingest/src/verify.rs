@@ -14,6 +14,7 @@
 //! | `made` | the rows that a derived height makes |
 //! | `compare` | those against what is stored |
 //! | `members` | in which lists the sampled sequences stand |
+//! | `names` | names of collections and URIs of tokens against the node |
 //! | `state` | owners of tokens, balances and denoms against the node |
 //! | `anew` | everything against a second index |
 //! | [`repair()`], [`reindex()`] | healing |
@@ -25,6 +26,7 @@ mod chain;
 mod compare;
 mod made;
 mod members;
+mod names;
 pub mod reindex;
 pub mod repair;
 mod sample;
@@ -83,6 +85,7 @@ pub async fn verify(
             let chain = Chain::open(node, &ground, store, scratch()?).await?;
             compare::heights(&chain, &ground, n, &mut report).await?;
             state::compare(&chain, &ground, n, &mut report).await?;
+            names::compare(&chain, &ground, n as u64, &mut report).await?;
         }
         Scope::All => anew::compare(node, &ground, scratch()?, &mut report).await?,
     }

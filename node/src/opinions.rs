@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use crate::comet::{block_call, block_of};
 use crate::endpoint::Endpoint;
 use crate::round::Round;
-use crate::{Answer, Comet, Error, Evm, Origin};
+use crate::{Answer, Comet, Error, Evm, Origin, Rest};
 
 impl Comet {
     /// The `result` of `/block?height=` of every endpoint that may be asked, all asked once and at the same time. Those that
@@ -28,6 +28,13 @@ impl Comet {
         let call = block_call(height);
         let ask = self.pool().ask_first(&call, first, async |endpoint| block_of(&endpoint, &call).await);
         ask.await.map(Answer::from)
+    }
+}
+
+impl Rest {
+    /// How many servers there are.
+    pub fn servers(&self) -> usize {
+        self.pool().members().len()
     }
 }
 

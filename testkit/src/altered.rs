@@ -4,6 +4,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
@@ -22,6 +23,7 @@ use web::raw::{RawReply, serve_raw};
 #[derive(Debug)]
 pub struct AlteredNode {
     urls: [String; Service::ALL.len()],
+    requests: Arc<[AtomicU64; Service::ALL.len()]>,
     tasks: JoinSet<()>,
 }
 
@@ -44,21 +46,29 @@ impl AlteredNode {
     ) -> Result<Self> {
         let (alter, tally) = (Arc::new(alter), Arc::new(Tally::default()));
         let (mut urls, mut tasks) = (Vec::new(), JoinSet::new());
+        let requests: Arc<[AtomicU64; Service::ALL.len()]> = Arc::default();
         for service in Service::ALL {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
             urls.push(format!("http://{}", listener.local_addr()?));
             let (recording, alter, tally) = (Arc::clone(&recording), Arc::clone(&alter), Arc::clone(&tally));
+            let requests = Arc::clone(&requests);
             let reply = move |request: Request<Bytes>| {
+                requests[service as usize].fetch_add(1, Ordering::Relaxed);
                 let (twists, shown) = (Twists::default(), recording.last());
                 let view = View { recording: &recording, shown, twists, lagging: &[], tally: &tally };
-                let recorded = answer(service, view, &request);
-                let reply = response(alter(Exchange { service, request: &request, answer: recorded }));
-                std::future::ready(reply)
+                let one = |request: &Request<Bytes>| {
+                    alter(Exchange { service, request, answer: answer(service, view, request) })
+                };
+                let altered = match calls(&request) {
+                    Some(calls) => batch(&calls.iter().map(one).collect::<Vec<_>>()),
+                    None => one(&request),
+                };
+                std::future::ready(response(altered))
             };
             tasks.spawn(serve_raw(listener, web::limits::Limits::default(), reply, std::future::pending()));
         }
         let urls = urls.try_into().ok().context("an address for every service")?;
-        Ok(Self { urls, tasks })
+        Ok(Self { urls, requests, tasks })
     }
 
     /// Clients for it.
@@ -76,6 +86,11 @@ impl AlteredNode {
             json_rpc: vec![url(json_rpc)?],
             grpc: Vec::new(),
         })
+    }
+
+    /// How many requests a service has had; a batch is one.
+    pub fn requests(&self, service: Service) -> u64 {
+        self.requests[service as usize].load(Ordering::Relaxed)
     }
 
     /// Whether it still serves.
@@ -124,6 +139,18 @@ impl Exchange<'_> {
     fn call(&self) -> Value {
         serde_json::from_slice(self.request.body()).unwrap_or_default()
     }
+}
+
+/// The calls of a batch, each as a request of its own.
+fn calls(request: &Request<Bytes>) -> Option<Vec<Request<Bytes>>> {
+    let calls: Vec<Value> = serde_json::from_slice(request.body()).ok()?;
+    let alone = |call: &Value| request.clone().map(|_| Bytes::from(call.to_string()));
+    Some(calls.iter().map(alone).collect())
+}
+
+fn batch(answers: &[Answer]) -> Answer {
+    let bodies: Vec<&[u8]> = answers.iter().map(|answer| &answer.body[..]).collect();
+    Answer { status: StatusCode::OK, body: [b"[", &bodies.join(&b","[..])[..], b"]"].concat().into() }
 }
 
 fn response(answer: Answer) -> RawReply {

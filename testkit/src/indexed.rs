@@ -9,7 +9,9 @@ use node::{Endpoints, Limits, Node};
 use query::{Build, EmptyCursor, Indexer};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::digest::TableDigest;
-use store::Store;
+use schema::nft::Questions;
+use store::key::All;
+use store::{Order, Store};
 use tokio::sync::watch;
 
 /// No recorded chain takes longer than this in a debug build on two cores.
@@ -80,9 +82,16 @@ pub async fn index_as(
     Ok(())
 }
 
-/// Indexes what `node` has, up to `last`.
+/// Indexes what `node` has, up to `last`, until no question about NFTs is open.
 pub async fn index_from(node: Node, config: Config, store: Arc<dyn Store>, last: u64) -> Result<()> {
-    run_to(&Ingest::prepare(config, Arc::new(node), store).await?, last).await
+    let ingest = Ingest::prepare(config, Arc::new(node), Arc::clone(&store)).await?;
+    run_until(&ingest, last, || Ok(!has_questions(&*store)?)).await
+}
+
+/// Whether the node has still to answer something about NFTs.
+pub fn has_questions(store: &dyn Store) -> Result<bool> {
+    let open = store::table::rows::<Questions>(&*store.snapshot()?, &All, Order::Asc, 1)?;
+    Ok(!open.is_empty())
 }
 
 /// Why `ingest` stops, if nobody stops it.
@@ -102,10 +111,14 @@ pub fn digest(store: &dyn Store) -> Result<Vec<TableDigest>> {
 
 /// Runs `ingest` until every lane has reached `height`, and stops it.
 pub async fn run_to(ingest: &Ingest, height: u64) -> Result<()> {
+    run_until(ingest, height, || Ok(true)).await
+}
+
+async fn run_until(ingest: &Ingest, height: u64, done: impl Fn() -> Result<bool>) -> Result<()> {
     let (stop, stopped) = watch::channel(false);
     let mut marks = ingest.marks();
     let reached = async {
-        while marks.done() < height {
+        while marks.done() < height || !done()? {
             marks.moved().await;
         }
         stop.send_replace(true);

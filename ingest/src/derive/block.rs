@@ -121,7 +121,7 @@ pub fn block(
         evm_txs,
         nfts: nfts(&results, rules),
         answers: Answers::new(),
-        probe: settled::probe(&results, &rules.prefix),
+        probe: settled::probe(&results, &raw, &rules.prefix),
         erc20: if rules.vm == Vm::Evm { erc20::events(&results) } else { Vec::new() },
     })
 }

@@ -124,18 +124,21 @@ impl Inquiry {
         let asking = async {
             while !left.is_empty() {
                 let replies = self.asker.ask(height, probe, &left).await;
-                let mut again = Vec::new();
+                let (mut again, mut pause) = (Vec::new(), Backoff::default().delay(tries));
                 for (about, reply) in std::mem::take(&mut left).into_iter().zip(replies) {
                     match reply {
                         Ok(reply) => answers.extend(Asked::of(&about).map(|asked| (asked, reply))),
-                        Err(error) if error.kind() == Kind::Transient => again.push(about),
+                        Err(error) if error.kind() == Kind::Transient => {
+                            pause = pause.max(error.pause().unwrap_or_default());
+                            again.push(about);
+                        }
                         // Left to the completer: a block does not wait for the node's state, nor for a node that needs repair.
                         Err(_) => {}
                     }
                 }
                 left = again;
                 if !left.is_empty() {
-                    tokio::time::sleep(Backoff::default().delay(tries)).await;
+                    tokio::time::sleep(pause).await;
                     tries += 1;
                 }
             }

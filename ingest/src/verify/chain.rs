@@ -7,18 +7,20 @@ use chain::Vm;
 use chain::nft::{NftEvent, TokenRef};
 use chain::{Account, abi};
 use node::retry::{self, Backoff};
-use node::{Node, Status};
+use node::{ContractCall, Kind, Node, StateAt, Status};
 use schema::audit::Ground;
 use schema::descriptors::Descriptors;
+use schema::nft::About;
 use schema::payload::Codec;
 use store::{Batch, Bounds, Durability, Store, Table as _};
 use tokio::sync::Semaphore;
 
+use super::state::TRIES;
 use crate::Error;
 use crate::derive::{Block, BlockFrames, Rules, Workshops};
-use crate::nft::Answers;
 use crate::nft::asker::Asker;
 use crate::nft::wanted::Inquiry;
+use crate::nft::{Answers, Asked, Reply};
 use crate::settled::Settled;
 use crate::source::{self, BlockSource, CallSource, Doubt, Proposers, Refresher, Tools};
 
@@ -130,6 +132,43 @@ impl Chain {
         let asker = Arc::clone(&self.asker);
         let inquiry = Inquiry::new(asker, Arc::clone(&self.scratch), self.begins_late, block.height);
         inquiry.ask(block.height, block.probe.as_ref(), &block.nfts).await
+    }
+
+    /// What the node says to `questions` about the NFTs of an indexed height, in their order; nothing where it does not
+    /// say, or has forgotten the height.
+    pub(super) async fn ask(&self, height: u64, questions: &[About]) -> Result<Vec<Option<Reply>>, Error> {
+        let Some(asked) = questions.first().and_then(Asked::of) else { return Ok(Vec::new()) };
+        let (Asked::Collection(about) | Asked::Object(about) | Asked::Uri(about, _)) = asked;
+        if let Err(node::Error::Pruned { .. }) = self.probe(height, about).await {
+            return Ok(vec![None; questions.len()]);
+        }
+        let probe = self.asker.settled.probe(height)?;
+        let mut replies = Vec::new();
+        for step in 0..TRIES {
+            replies = self.asker.ask(height, probe.as_ref(), questions).await;
+            if replies.iter().all(|reply| reply.as_ref().err().is_none_or(|e| e.kind() == Kind::Permanent)) {
+                break;
+            }
+            tokio::time::sleep(Backoff::default().delay(step)).await;
+        }
+        Ok(replies.into_iter().map(Result::ok).collect())
+    }
+
+    /// The state of an indexed height.
+    pub(super) fn state(&self, height: u64) -> Result<StateAt, node::Error> {
+        let settled = &self.asker.settled;
+        // Without a probe the next block must be there.
+        let probe = settled.probe(height).unwrap_or_default();
+        settled.state(height, probe.as_ref())
+    }
+
+    /// What a contract returns in the state of an indexed height.
+    pub(super) async fn call(&self, to: [u8; 20], data: &[u8], height: u64) -> Result<Vec<u8>, node::Error> {
+        let unserved =
+            || node::Error::Unaskable { at: node::Site::default(), reason: "no JSON-RPC".to_owned() };
+        let evm = self.node.evm.as_ref().ok_or_else(unserved)?;
+        let calls = [ContractCall { to, data: data.to_vec() }];
+        evm.calls(&calls, &self.state(height)?).await.pop().unwrap_or_else(|| Err(unserved()))
     }
 
     /// Whether the node can be asked about the state at `height`: names and URIs of later are others.

@@ -11,9 +11,10 @@ use node::Node;
 use schema::audit::heal::heal;
 use schema::audit::{Ground, Plan, Report};
 use schema::meta::{self, BlockLane, RichLane};
+use schema::nft::NftLog;
 use schema::open;
 use schema::rich::{self, Address, Erc20, Erc20s, Holders};
-use store::{Counts, Durability, Message, Store, Txn};
+use store::{Counts, Durability, Message, Store, Table as _, Txn};
 use tokio::sync::watch;
 
 use super::chain::Chain;
@@ -75,8 +76,9 @@ struct Healing<'a> {
 
 impl Healing<'_> {
     async fn heal(self, plan: &Plan) -> Result<(), Error> {
+        let names = plan.rows.iter().any(|(table, ..)| table.tag == NftLog::SPEC.tag);
         // A reindex folds the log again itself; folding one that is known to be wrong may not even end.
-        let nfts = plan.nfts && plan.from.is_none();
+        let nfts = plan.nfts && (plan.from.is_none() || names);
         heal(&**self.store, &Plan { nfts, ..plan.clone() })?;
         if !plan.rows.is_empty() {
             self.steps.push(format!("wrote {} rows that follow from others", plan.rows.len()));
@@ -92,7 +94,8 @@ impl Healing<'_> {
         } else if !plan.balances.is_empty() {
             self.steps.push(format!("asked for {} balances", plan.balances.len()));
         }
-        if let Some(from) = plan.from {
+        // What was wrong in the log may be all that was wrong: that is looked at first.
+        if let Some(from) = plan.from.filter(|_| !names) {
             let done = reindex::reindex(self.store, node, from, self.stop).await?;
             self.steps.push(format!("indexed heights {} to {} again", done.from, done.to));
         }

@@ -22,7 +22,7 @@ use crate::Error;
 const AT_ONCE: usize = 8;
 
 /// Failures of a question after which it counts as one without an answer.
-const TRIES: u32 = 3;
+pub(super) const TRIES: u32 = 3;
 
 /// Compares about `n` tokens, `n` balances and those that the report has suspicions about, and `n` denoms.
 pub(super) async fn compare(
@@ -44,7 +44,7 @@ pub(super) async fn compare(
 type Rows<T> = Vec<(<T as Table>::Key, <T as Table>::Value)>;
 
 /// About `n` rows of `T`, evenly apart, that decode.
-fn some<T: Table>(snapshot: &dyn Snapshot, n: u64) -> Result<Rows<T>, Error> {
+pub(super) fn some<T: Table>(snapshot: &dyn Snapshot, n: u64) -> Result<Rows<T>, Error> {
     let mut len = 0;
     store::for_each_row(snapshot, T::SPEC, Bounds::all(), |_, _| {
         len += 1;
@@ -90,21 +90,24 @@ async fn owner(
     height: u64,
 ) -> Option<Account> {
     match (chain.vm, &*chain.node) {
-        (Vm::Evm, Node { evm: Some(evm), .. }) => {
+        (Vm::Evm, Node { evm: Some(_), .. }) => {
             let contract = <[u8; 20]>::try_from(collection.0.as_bytes()).ok()?;
             let data = abi::owner_of(U256::from_str_radix(id, 10).ok()?);
-            let answer = patiently(|| evm.call(contract, &data, Some(height))).await?;
+            let answer = patiently(|| chain.call(contract, &data, height)).await?;
             Account::from_bytes(&abi::read_address(&answer)?)
         }
         (Vm::Wasm, Node { rest: Some(rest), .. }) => {
             let contract = collection.0.to_bech32(&chain.prefix);
             let query = serde_json::json!({ "owner_of": { "token_id": id } }).to_string();
-            let answer = patiently(|| rest.wasm_smart(&contract, &query, Some(height))).await?;
+            let ask = || async { rest.wasm_smart(&contract, &query, chain.state(height)?).await };
+            let answer = patiently(ask).await?;
             wasm::token_owner(&answer, &chain.prefix)
         }
         (Vm::Move, Node { rest: Some(rest), .. }) => {
             let object = Account::from_bytes(&token.object)?.to_hex();
-            let ask = || rest.move_resource(&object, "0x1::object::ObjectCore", Some(height));
+            let ask = || async {
+                rest.move_resource(&object, "0x1::object::ObjectCore", chain.state(height)?).await
+            };
             move_vm::object_owner(&patiently(ask).await?)
         }
         _ => None,
@@ -134,10 +137,10 @@ pub(super) async fn held(
     height: u64,
 ) -> HashMap<Address, U256> {
     let mut told = HashMap::new();
-    if let Some(evm) = &chain.node.evm {
+    if chain.node.evm.is_some() {
         let data = abi::balance_of(*account);
         for contract in contracts {
-            let answer = patiently(|| evm.call(*contract, &data, Some(height))).await;
+            let answer = patiently(|| chain.call(*contract, &data, height)).await;
             if let Some(amount) = answer.and_then(|answer| abi::read_uint(&answer)) {
                 told.insert(*contract, amount);
             }
@@ -148,7 +151,8 @@ pub(super) async fn held(
         (&chain.node.rest, left.is_empty(), Account::from_bytes(account))
     {
         let bech32 = bech32.to_bech32(&chain.prefix);
-        if let Some(balances) = patiently(|| rest.balances(&bech32, Some(height))).await {
+        let ask = || async { rest.balances(&bech32, chain.state(height)?).await };
+        if let Some(balances) = patiently(ask).await {
             for contract in left {
                 // A contract whose denom is not known is not in the bank's answer.
                 if let Some(amount) = in_bank(ground, contract, &balances) {

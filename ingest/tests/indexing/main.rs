@@ -8,6 +8,7 @@ mod faults;
 mod following;
 mod full_disk;
 mod histories;
+mod lagging;
 mod latency;
 mod lies;
 mod nfts;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use chain::{Account, U256, abi};
 use ingest::{Config, Ingest};
-use replay::answers::Answer;
+use node::{Limits, Node};
+use replay::answers::{Answer, Service};
 use replay::{Options, Recording};
 use schema::keys::Owner;
 use schema::nft::{Collection, Collections, Questions, Refused, Token, Tokens};
@@ -88,6 +89,17 @@ async fn index_up_to(
     tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching);
 }
 
+/// What a node or a gateway says that does not let a contract answer.
+const UNANSWERED: [fn(Exchange<'_>) -> Answer; 6] = [
+    |exchange| exchange.with_error(-32603, "the machine is on fire"),
+    |exchange| exchange.with_error(-32601, "the method eth_call does not exist/is not available"),
+    |exchange| exchange.with_error(-32602, "too many arguments"),
+    |exchange| exchange.with_error(-32000, "wrong chain"),
+    |exchange| exchange.with_result(&"zzz".into()),
+    // More than the client takes.
+    |exchange| exchange.with_result(&format!("0x{}", "00".repeat(1 << 20)).into()),
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_cannot_call_contracts_holds_up_no_block_and_what_it_says_later_makes_the_same_rows() {
     let recording = evm();
@@ -95,43 +107,73 @@ async fn a_node_that_cannot_call_contracts_holds_up_no_block_and_what_it_says_la
     indexed::index(Arc::clone(&recording), Options::default(), Arc::<MemStore>::clone(&undisturbed))
         .await
         .unwrap();
+    let undisturbed = indexed::digest(&*undisturbed).unwrap();
 
-    let healed = Arc::new(AtomicBool::new(false));
-    let alter = {
-        let healed = Arc::clone(&healed);
-        move |exchange: Exchange<'_>| {
-            if is_about_nfts(&exchange) && !healed.load(Ordering::Relaxed) {
-                return exchange.with_error(-32603, "the machine is on fire");
+    for (kind, unanswered) in UNANSWERED.into_iter().enumerate() {
+        let healed = Arc::new(AtomicBool::new(false));
+        let alter = {
+            let healed = Arc::clone(&healed);
+            move |exchange: Exchange<'_>| {
+                if is_about_nfts(&exchange) && !healed.load(Ordering::Relaxed) {
+                    return unanswered(exchange);
+                }
+                exchange.answer
             }
+        };
+        let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+        let limits = Limits { body: 2 << 20, ..Limits::default() };
+        let clients = Arc::new(Node::new(node.endpoints().unwrap(), limits).unwrap());
+        let store = Arc::new(MemStore::new());
+        let config = indexed::config(&recording).unwrap();
+        let ingest = Ingest::prepare(config, clients, Arc::<MemStore>::clone(&store)).await.unwrap();
+        let (stop, stopped) = watch::channel(false);
+        let mut marks = ingest.marks();
+        let watching = async {
+            while marks.done() < recording.last() {
+                marks.moved().await;
+            }
+            assert!(collections(&store).is_empty(), "{kind}: nobody said that these are collections");
+            let refused = store::table::rows::<Refused>(&*store.snapshot().unwrap(), &All, Direction::Asc, 1);
+            assert!(refused.unwrap().is_empty(), "{kind}: nobody said that these are none");
+            assert!(open_questions(&store) > 0);
+            healed.store(true, Ordering::Relaxed);
+            while open_questions(&store) > 0 {
+                marks.moved().await;
+            }
+            stop.send_replace(true);
+        };
+        tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching);
+        assert_eq!(collections(&store).len(), 2);
+        for (late, at_once) in indexed::digest(&*store).unwrap().iter().zip(&undisturbed) {
+            assert_eq!(late, at_once, "{kind}");
+        }
+    }
+}
+
+/// `NFT_RECORDING=evm-load` counts those of a long chain.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_contract_calls_of_a_block_are_one_request() {
+    let name = std::env::var("NFT_RECORDING").unwrap_or_else(|_| "evm-scenario".to_owned());
+    let recording = Arc::new(Recording::open(&recording(&name)).unwrap());
+    let (all, calls) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let alter = {
+        let (all, calls) = (Arc::clone(&all), Arc::clone(&calls));
+        move |exchange: Exchange<'_>| {
+            all.fetch_add(u64::from(exchange.service == Service::JsonRpc), Ordering::Relaxed);
+            calls.fetch_add(u64::from(exchange.is_rpc("eth_call", "")), Ordering::Relaxed);
             exchange.answer
         }
     };
     let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+    let config = Config { rich_list: false, ..indexed::config(&recording).unwrap() };
     let store = Arc::new(MemStore::new());
-    let config = indexed::config(&recording).unwrap();
-    let shared = Arc::<MemStore>::clone(&store);
-    let ingest = Ingest::prepare(config, Arc::new(node.clients().unwrap()), shared).await.unwrap();
-    let (stop, stopped) = watch::channel(false);
-    let mut marks = ingest.marks();
-    let watching = async {
-        while marks.done() < recording.last() {
-            marks.moved().await;
-        }
-        assert!(collections(&store).is_empty(), "nobody said that these are collections");
-        assert!(open_questions(&store) > 0);
-        healed.store(true, Ordering::Relaxed);
-        while open_questions(&store) > 0 {
-            marks.moved().await;
-        }
-        stop.send_replace(true);
-    };
-    tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching);
-    assert_eq!(collections(&store).len(), 2);
-    for (late, at_once) in
-        indexed::digest(&*store).unwrap().iter().zip(indexed::digest(&*undisturbed).unwrap())
-    {
-        assert_eq!(*late, at_once);
-    }
+    indexed::index_from(node.clients().unwrap(), config, store, recording.last()).await.unwrap();
+    let (all, calls) = (all.load(Ordering::Relaxed), calls.load(Ordering::Relaxed));
+    let requests = node.requests(Service::JsonRpc);
+    eprintln!("{name}: {requests} JSON-RPC requests, {all} calls in them, {calls} of contracts");
+    // One a block with tokens, or a few where there is a new collection.
+    let minting = if name == "evm-scenario" { 26 } else { calls / 2 };
+    assert!(requests <= all - calls + minting, "{requests} requests for {calls} calls");
 }
 
 /// A string as a contract returns it.

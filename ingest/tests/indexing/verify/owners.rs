@@ -1,16 +1,19 @@
-//! Owners of tokens, compared with what the contracts say.
+//! Owners, names and URIs of tokens, compared with what the contracts say.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ingest::verify::Scope;
 use replay::Recording;
 use replay::answers::Answer;
+use schema::nft::{Change, Log, NftLog, Refused};
 use serde_json::Value;
+use store::{MemStore, Message, Store, Table as _, Value as _};
 use testkit::altered::{AlteredNode, Exchange};
 use testkit::oracle;
 
 use super::EVERY_HEIGHT;
-use super::database::{Indexed, scratch};
+use super::database::{Indexed, encoded, put, rows, scratch};
 
 /// `ownerOf`.
 const OWNER_OF: &str = "0x6352211e";
@@ -53,4 +56,64 @@ async fn an_owner_that_is_not_the_contracts_is_found() {
     let [finding] = report.findings.as_slice() else { panic!("{:#?}", report.findings) };
     assert_eq!(finding.kind, "owner of a token");
     assert!(finding.expected.ends_with(&"dead".repeat(10)), "{finding}");
+}
+
+/// What a node makes of the index that answers about tokens from a state before they were minted.
+async fn without_what_contracts_say(indexed: &Indexed) -> Arc<dyn Store> {
+    let store = indexed.copy().unwrap();
+    let mut left = 7;
+    for (key, value) in rows(&*store, NftLog::SPEC).unwrap() {
+        let Message(mut log) = Message::<Log>::decode(&value).unwrap();
+        for change in log.entries.iter_mut().filter_map(|entry| entry.change.as_mut()) {
+            match change {
+                Change::Mint(mint) if left > 0 => {
+                    left -= 1;
+                    mint.uri.clear();
+                }
+                Change::Collection(new) => new.collection.name.clear(),
+                _ => {}
+            }
+        }
+        put(&*store, NftLog::SPEC, key, encoded(&Message(log))).unwrap();
+    }
+    schema::nft::rebuild::rebuild(&*store).unwrap();
+    assert_ne!(testkit::indexed::digest(&*store).unwrap(), indexed.digest);
+    store
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_and_uris_that_a_node_did_not_tell_in_time_are_found_and_healed_without_indexing_again() {
+    let indexed = Indexed::new("evm-scenario").await.unwrap();
+    let store = without_what_contracts_say(&indexed).await;
+    let report = indexed.look(&store, Scope::Sample(2)).await.unwrap();
+    for (kind, least) in [("URI unlike the chain's", 2), ("name unlike the chain's", 1)] {
+        assert!(report.counts.get(kind).is_some_and(|n| *n >= least), "{kind}: {:?}", report.counts);
+    }
+    let done = indexed.heal(&store, Scope::Sample(20)).await.unwrap();
+    assert_eq!(done.found.counts["URI unlike the chain's"], 7, "{:?}", done.found.counts);
+    assert!(!done.steps.iter().any(|step| step.starts_with("indexed")), "{:?}", done.steps);
+    let store = without_what_contracts_say(&indexed).await;
+    indexed.heal(&store, Scope::All).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_that_counts_as_none_because_of_a_wrong_answer_is_found_and_healed() {
+    const APES: &str = "a3c1690099b8db2b564fdcc3b79ffe9c4252d6bb";
+    let indexed = Indexed::new("evm-scenario").await.unwrap();
+    let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
+    let refusing = |exchange: Exchange<'_>| {
+        let asked = ["0x01ffc9a7", OWNER_OF].iter().any(|selector| exchange.is_rpc("eth_call", selector));
+        match asked && exchange.is_rpc("eth_call", APES) {
+            true => exchange.with_error(3, "execution reverted"),
+            false => exchange.answer,
+        }
+    };
+    let node = AlteredNode::start(Arc::clone(&recording), refusing).await.unwrap();
+    let store: Arc<dyn Store> = Arc::new(MemStore::new());
+    let config = testkit::indexed::config(&recording).unwrap();
+    let clients = node.clients().unwrap();
+    testkit::indexed::index_from(clients, config, Arc::clone(&store), recording.last()).await.unwrap();
+    assert_eq!(rows(&*store, Refused::SPEC).unwrap().len(), 1);
+    let done = indexed.heal(&store, Scope::Sample(2)).await.unwrap();
+    assert_eq!(done.found.counts["refused and yet a collection"], 1, "{:?}", done.found.counts);
 }

@@ -1,0 +1,145 @@
+//! Many contract calls in one request, and the probe of the state before them.
+
+use chain::Account;
+use node::{BATCH, ContractCall, Error, Evm, Kind, Probe, Rest, StateAt};
+use serde_json::{Value, json};
+
+use crate::scripted::{Asked, Play, Server, json as answer, limits};
+
+fn evm(servers: &[&Server]) -> Evm {
+    Evm::new(servers.iter().map(|server| server.url.clone()).collect(), limits()).unwrap()
+}
+
+fn calls(n: usize) -> Vec<ContractCall> {
+    (0..n).map(|n| ContractCall { to: [0xab; 20], data: vec![u8::try_from(n % 256).unwrap()] }).collect()
+}
+
+fn probed() -> StateAt {
+    let account = Account::from_bytes(&[7; 20]).unwrap();
+    StateAt {
+        height: Some(9),
+        probe: Some(Probe { account, address: account.to_bech32("init"), sequence: 4 }),
+    }
+}
+
+/// Answers each call of a batch, the last first; a call alone is answered alone.
+fn each(say: impl Fn(&Value) -> Value + Send + Sync + 'static) -> impl Fn(usize, &Asked) -> Play {
+    move |_, asked| {
+        let body: Value = serde_json::from_str(&asked.body).unwrap();
+        let one = |call: &Value| {
+            let mut reply = say(call);
+            reply["id"] = call["id"].clone();
+            reply
+        };
+        let reply = match body.as_array() {
+            Some(calls) => calls.iter().rev().map(one).collect::<Vec<_>>().into(),
+            None => one(&body),
+        };
+        answer(&reply.to_string())
+    }
+}
+
+/// Gives back the data of a call; the account's sequence is `next`.
+fn echo(next: u64) -> impl Fn(&Value) -> Value {
+    move |call| match call["method"].as_str() {
+        Some("eth_getTransactionCount") => json!({ "result": format!("{next:#x}") }),
+        _ => json!({ "result": call["params"][0]["data"] }),
+    }
+}
+
+#[tokio::test]
+async fn calls_go_together_behind_the_probe_and_one_that_fails_fails_no_other() {
+    let server = Server::play(each(|call| match call["params"][0]["data"].as_str() {
+        Some("0x01") => json!({ "error": { "code": 3, "message": "execution reverted" } }),
+        Some("0x02") => json!({ "error": { "code": -32003, "message": "response too large" } }),
+        _ => echo(5)(call),
+    }))
+    .await;
+    let answers = evm(&[&server]).calls(&calls(4), &probed()).await;
+    assert_eq!((&answers[0], &answers[3]), (&Ok(vec![0]), &Ok(vec![3])));
+    assert!(matches!(answers[1], Err(Error::Refused { .. })), "{answers:?}");
+    assert!(matches!(answers[2], Err(Error::Faulty { .. })), "{answers:?}");
+    let asked = server.asked();
+    let body: Value = serde_json::from_str(&asked[0].body).unwrap();
+    assert_eq!((asked.len(), body.as_array().unwrap().len()), (1, 5));
+    assert_eq!(body[0]["method"], "eth_getTransactionCount");
+    assert_eq!(body[0]["params"], json!([format!("0x{}", "07".repeat(20)), "0x9"]));
+}
+
+#[tokio::test]
+async fn a_request_has_a_bounded_number_of_calls() {
+    let server = Server::play(each(echo(5))).await;
+    let answers = evm(&[&server]).calls(&calls(2 * BATCH + 1), &StateAt::from(Some(9))).await;
+    assert!(answers.iter().enumerate().all(|(n, answer)| answer.as_deref() == Ok(&[(n % 256) as u8][..])));
+    assert_eq!(server.count(), 3);
+}
+
+#[tokio::test]
+async fn no_answer_is_taken_from_a_state_that_does_not_pass_the_probe_and_another_server_is_asked() {
+    let behind = Server::play(each(echo(4))).await;
+    let answers = evm(&[&behind]).calls(&calls(2), &probed()).await;
+    assert!(answers.iter().all(|a| a.as_ref().is_err_and(|e| e.kind() == Kind::NotYet)), "{answers:?}");
+    let there = Server::play(each(echo(5))).await;
+    for _ in 0..4 {
+        let answers = evm(&[&behind, &there]).calls(&calls(2), &probed()).await;
+        assert_eq!(answers, [Ok(vec![0]), Ok(vec![1])]);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_takes_no_batches_is_asked_singly_behind_the_probe() {
+    for (next, taken) in [(5, true), (4, false)] {
+        for refusal in [r#"{"id":null,"error":{"code":-32600,"message":"no batches"}}"#, "<html>no</html>"] {
+            let singly = each(echo(next));
+            let server = Server::play(move |n, asked| match asked.body.starts_with('[') {
+                true => answer(refusal),
+                false => singly(n, asked),
+            })
+            .await;
+            let answers = evm(&[&server]).calls(&calls(2), &probed()).await;
+            assert_eq!(answers.iter().all(Result::is_ok), taken, "{refusal}: {answers:?}");
+            assert!(server.asked()[1].body.contains("eth_getTransactionCount"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_gateway_says_is_never_a_contracts_no() {
+    for (code, message) in
+        [(-32601, "the method does not exist"), (-32600, "no"), (-32602, "no"), (-32005, "limit")]
+    {
+        let server =
+            Server::play(each(move |_| json!({ "error": { "code": code, "message": message } }))).await;
+        for state in [probed(), StateAt::from(Some(9))] {
+            for n in [1, 3] {
+                let answers = evm(&[&server]).calls(&calls(n), &state).await;
+                let no = |answer: &Result<_, Error>| !matches!(answer, Err(Error::Refused { .. }) | Ok(_));
+                assert!(answers.len() == n && answers.iter().all(no), "{code}: {answers:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rest_query_is_put_to_a_server_only_if_its_state_passes_the_probe() {
+    let account = |sequence: u64| {
+        let base = json!({ "address": "init1", "sequence": sequence.to_string() });
+        answer(&json!({ "account": { "@type": "/x.ContractAccount", "base_account": base } }).to_string())
+    };
+    let play = move |sequence| {
+        Server::play(move |_, asked: &Asked| {
+            let is_account = asked.line.contains("/cosmos/auth/v1beta1/accounts/");
+            assert!(asked.headers.contains("x-cosmos-block-height: 9"), "{}", asked.headers);
+            if is_account { account(sequence) } else { answer(r#"{"data":1}"#) }
+        })
+    };
+    let (behind, there) = (play(4).await, play(5).await);
+    let rest = |server: &Server| Rest::new(vec![server.url.clone()], limits()).unwrap();
+    let error = rest(&behind).wasm_contract("a", probed()).await.unwrap_err();
+    assert_eq!((error.kind(), behind.count()), (Kind::NotYet, 1), "{error}");
+    rest(&there).wasm_contract("a", probed()).await.unwrap();
+    let both = Rest::new(vec![behind.url.clone(), there.url.clone()], limits()).unwrap();
+    for _ in 0..4 {
+        both.wasm_contract("a", probed()).await.unwrap();
+    }
+}
