@@ -1,11 +1,16 @@
 //! What is asked for at the same time, and what is not.
 
+use std::num::NonZeroU32;
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use ingest::Config;
 use replay::answers::Answer;
+use replay::{Addresses, Call, Options, Pace, Recording, ReplayNode};
+use store::{RocksOptions, RocksStore, Store};
 use testkit::altered::Exchange;
-use testkit::indexed;
+use testkit::live::Live;
+use testkit::{indexed, recording};
 
 use crate::odd_answers::{HEIGHT, LAST, ending, indexed_with, undisturbed};
 
@@ -72,4 +77,48 @@ async fn while_catching_up_no_receipts_are_asked_for_of_a_block_without_transact
     let asked = seen.lock().unwrap().clone();
     assert!(asked.contains(&HEIGHT) && !asked.contains(&1), "{asked:?}");
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+}
+
+/// The time that all of `evm-load` takes from a node as slow as a real one, against the time of its own work: for figures,
+/// by hand. The work is that of blocks and traces; each call to a contract is 1 ms more.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "measures, and proves nothing"]
+#[allow(clippy::cast_precision_loss, clippy::print_stdout, reason = "figures for eyes")]
+async fn time_of_catching_up_beside_a_node_of_measured_speed() {
+    let chain = Arc::new(Recording::open(&recording("evm-load")).unwrap());
+    let (mut txs, mut traced) = (0, 0);
+    for height in chain.first()..=chain.last() {
+        let recorded = chain.height(height).unwrap();
+        txs += chain::comet::parse_block(&recorded.block).unwrap().txs.len();
+        let receipts = recorded.eth_receipts.as_deref().unwrap_or(b"[]");
+        traced += serde_json::from_slice::<Vec<serde_json::Value>>(receipts).unwrap().len();
+    }
+    let pace =
+        Pace { txs: NonZeroU32::new(4860), traces: NonZeroU32::new(867), call: Duration::from_millis(1) };
+    for internal_txs in [false, true] {
+        for rich_list in [false, true] {
+            let config = Config { internal_txs, rich_list, ..indexed::config(&chain).unwrap() };
+            let options = Options { pace, ..Options::default() };
+            let played = ReplayNode::start(Arc::clone(&chain), Addresses::default(), options).await.unwrap();
+            let dir = tempfile::tempdir().unwrap();
+            let store: Arc<dyn Store> =
+                Arc::new(RocksStore::open(dir.path(), schema::TABLES, RocksOptions::default()).unwrap());
+            let node = Arc::new(indexed::clients(&played).unwrap());
+            let begun = Instant::now();
+            let mut live = Live::start(node, config, store).await.unwrap();
+            let mut blocks = live.marks.blocks.clone();
+            let (_, of_blocks) = tokio::join!(live.reach(&chain, chain.last()), async {
+                blocks.wait_for(|mark| mark.height >= chain.last()).await.unwrap();
+                begun.elapsed()
+            });
+            let took = begun.elapsed();
+            live.stop().await.unwrap();
+            let calls = played.asked(Call::EthCall);
+            let limit = txs as f64 / 4860.0 + if internal_txs { traced as f64 / 867.0 } else { 0.0 };
+            println!(
+                "internal_txs {internal_txs} rich_list {rich_list}: {txs} txs, {traced} traced, {calls} calls, limit {limit:.2} s, blocks {of_blocks:.2?}, all {took:.2?}, ratio {:.2}",
+                limit / took.as_secs_f64()
+            );
+        }
+    }
 }

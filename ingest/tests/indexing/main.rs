@@ -14,6 +14,7 @@ mod lies;
 mod nfts;
 mod odd_answers;
 mod odd_traces;
+mod pruned;
 mod recordings;
 mod resume;
 mod rewind;
