@@ -276,10 +276,11 @@ impl Worker {
             data: chain::abi::balance_of(*account).to_vec(),
         };
         let calls: Vec<_> = asked.iter().map(call).collect();
-        let probe = settled.probe(height)?;
         let ask = || async {
-            let state = settled.state(height, probe.as_ref())?;
-            call_all(evm, &state, &calls).await.into_iter().collect::<Result<Vec<_>, node::Error>>()
+            call_all(evm, &settled.contract_state(height), &calls)
+                .await
+                .into_iter()
+                .collect::<Result<Vec<_>, node::Error>>()
         };
         let told = retry::until(Backoff::default(), "balances", ask).await;
         let told = told.map_err(|error| Error::node(height, "balances", error))?;

@@ -1,10 +1,11 @@
 //! When an answer about the state of a height is final.
 //!
-//! A node announces a height before its state is committed, and until then answers from the state of the height before
-//! (`node::StateAt`). So near the tip a question goes behind a probe: the sequence of an account that signed a
-//! transaction of the height. Where the block has no such transaction, the next block must be there, which a node makes
-//! only from the committed state, or the height must have been the tip for long. Further below the tip a state is committed; only if there are several endpoints, of
-//! which one may be far behind the tip, the question goes behind a probe there too.
+//! A node announces a height before its state is committed, and near the tip may answer from the state of another height
+//! (`node::StateAt`). There, contract calls count only if the server shows which state they ran in, and a REST query goes
+//! behind a probe: the sequence of an account that signed a transaction of the height. Where the block has no such
+//! transaction, the next block must be there, which a node makes only from the committed state, or the height must have
+//! been the tip for long. Further below the tip a state is committed; only if there are several endpoints, of which one
+//! may be far behind the tip, it is checked there too.
 //!
 //! What must hold: nothing that follows from an answer is stored before the answer is final.
 
@@ -48,8 +49,14 @@ pub(crate) struct Settled {
 }
 
 impl Settled {
-    /// The state of `height` as it is to be asked for now, given the probe that its block yields; an error if an answer
-    /// could not be final yet.
+    /// The state of `height` as contracts are to be called in it now.
+    pub(crate) fn contract_state(&self, height: u64) -> StateAt {
+        let exact = !is_deep(height, self.node.tip()) || self.several();
+        StateAt { exact, ..StateAt::from(Some(height)) }
+    }
+
+    /// The state of `height` as REST is to be asked for it now, given the probe that its block yields; an error if an
+    /// answer could not be final yet.
     pub(crate) fn state(&self, height: u64, probe: Option<&Probe>) -> Result<StateAt, NodeError> {
         let tip = self.node.tip();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -219,7 +226,7 @@ mod tests {
 
     #[test]
     fn near_the_tip_a_state_is_probed_and_without_a_probe_the_next_block_must_be_there() {
-        let at = |probe| Ok(StateAt { height: Some(100), probe });
+        let at = |probe| Ok(StateAt { probe, ..StateAt::from(Some(100)) });
         for tip in [0, 99, 100, 101, 115] {
             assert_eq!(state(100, (tip, false, false), Some(&some())), at(Some(some())), "tip {tip}");
         }

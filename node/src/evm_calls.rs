@@ -1,19 +1,23 @@
 //! Calls to contracts, one or many in a request.
 //!
-//! Holds: only a contract's own no is [`Error::Refused`]; a call that fails fails no other. A batch goes to one server,
-//! which works it off in its order (go-ethereum `rpc/handler.go`): what stands behind the probe is answered from the
-//! state that passed it, or from a later one.
+//! # Invariants
+//!
+//! Only a contract's own no is [`Error::Refused`]; a call that fails fails no other. Where the state must be exact
+//! ([`StateAt::exact`]), the first and the last call of a request return the height of the state they ran in, and both
+//! must return the height that is asked for. A request goes to one server, which works it off in order (go-ethereum
+//! `rpc/handler.go`), and heights only grow, so all calls between the two ran in the state of that height.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use chain::U256;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
 use crate::cosmos::is_passing;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site, excerpt};
-use crate::evm::{Evm, Question, REVERTED, meaning, quantity};
+use crate::evm::{Evm, Question, REVERTED, meaning};
 use crate::rpc::{self, Fault, Opened};
 use crate::state_at::StateAt;
 
@@ -23,6 +27,10 @@ pub const BATCH: usize = 100;
 
 /// Calls under way at once of a batch that a server does not take.
 const SINGLY: usize = 16;
+
+/// Init code that returns the number of the block it runs in, as 32 bytes: NUMBER, PUSH1 0, MSTORE, PUSH1 32, PUSH1 0,
+/// RETURN. A call without a recipient runs it and needs no contract on the chain.
+const NUMBER: &str = "0x4360005260206000f3";
 
 /// A call of a contract by nobody, with the node's gas limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +59,7 @@ impl Evm {
     }
 
     /// What contracts return to `calls` in a state, in the same order: as [`Evm::call`], but [`BATCH`] in a request,
-    /// and behind the probe, if the state has one. A server that answers none of them gives the next its turn.
+    /// and, if the state must be exact, between two calls that return its height. A server that answers none of them gives the next its turn.
     pub async fn calls(&self, calls: &[ContractCall], state: &StateAt) -> Vec<Result<Vec<u8>, Error>> {
         let batches = calls.chunks(BATCH).map(|some| async move {
             let answers = self.batch(some, state).await;
@@ -65,25 +73,18 @@ impl Evm {
         calls: &[ContractCall],
         state: &StateAt,
     ) -> Result<Vec<Result<Vec<u8>, Error>>, Error> {
+        let exact = state.height.filter(|_| state.exact);
         let mut questions: Vec<Question> = Vec::new();
-        if let Some(probe) = &state.probe {
-            let params = format!(r#"["{}","{}"]"#, probe.account.to_hex(), tag(state.height));
-            let mut question = self.question("eth_getTransactionCount", &params);
-            question.call.height = state.height;
-            questions.push(question);
-        }
+        questions.extend(exact.map(|height| self.number_question(height)));
         questions.extend(calls.iter().map(|call| self.call_question(call, state.height)));
+        questions.extend(exact.map(|height| self.number_question(height)));
         let batch = batch_of(&questions, state.height);
         let attempt = async |endpoint: Arc<Endpoint>| {
             let mut outcomes = put_all(&endpoint, &batch, &questions).await?.into_iter().zip(&questions);
-            if let Some(probe) = &state.probe
-                && let Some((outcome, question)) = outcomes.next()
-            {
-                let (result, at) = (outcome.map_err(not_by_a_contract)?, endpoint.site(&question.call));
-                let Some(next) = quantity(&result) else {
-                    return Err(Error::Malformed { at, reason: format!("{} is no count", excerpt(&result)) });
-                };
-                probe.pass(next, at)?;
+            if let Some(height) = exact {
+                for (outcome, question) in outcomes.next().into_iter().chain(outcomes.next_back()) {
+                    ran_at(height, outcome.map_err(not_by_a_contract), || endpoint.site(&question.call))?;
+                }
             }
             let answers: Vec<_> = outcomes
                 .map(|(outcome, question)| returned(outcome, || endpoint.site(&question.call)))
@@ -95,6 +96,13 @@ impl Evm {
             }
         };
         self.pool().ask(&batch, attempt).await
+    }
+
+    fn number_question(&self, height: u64) -> Question {
+        let params = format!(r#"[{{"data":"{NUMBER}"}},"{}"]"#, tag(Some(height)));
+        let mut question = self.question("eth_call", &params);
+        question.call.height = Some(height);
+        question
     }
 
     fn call_question(&self, call: &ContractCall, height: Option<u64>) -> Question {
@@ -114,6 +122,18 @@ fn tag(height: Option<u64>) -> String {
     height.map_or_else(|| "latest".to_owned(), |height| format!("{height:#x}"))
 }
 
+/// Checks that the call that returns the height of its state ran in that of `height`.
+fn ran_at(height: u64, outcome: Outcome, at: impl Fn() -> Site) -> Result<(), Error> {
+    let number = returned(outcome, &at)?;
+    let number = U256::try_from_be_slice(&number);
+    if number == Some(U256::from(height)) {
+        return Ok(());
+    }
+    let found = number.map_or_else(|| "no number".to_owned(), |number| number.to_string());
+    let said = format!("contracts are read from the state of height {found}, not {height}");
+    Err(Error::NotYet { at: at(), tip: None, said })
+}
+
 /// All questions in one request, or the only one.
 fn batch_of(questions: &[Question], height: Option<u64>) -> Call {
     let bodies = questions.iter().filter_map(|question| question.call.body.as_deref());
@@ -123,7 +143,7 @@ fn batch_of(questions: &[Question], height: Option<u64>) -> Call {
 }
 
 /// What one server says to all questions, in the same order. One that takes no batches, or not this one, is asked
-/// singly: the first question alone, and the others only if that is answered.
+/// singly: the first question alone, the others only if that is answered, and the last one after them.
 async fn put_all(endpoint: &Endpoint, batch: &Call, questions: &[Question]) -> Result<Vec<Outcome>, Error> {
     if let [only] = questions {
         return Ok(vec![only.put_as(endpoint, meaning_of_call).await]);
@@ -152,9 +172,14 @@ async fn put_all(endpoint: &Endpoint, batch: &Call, questions: &[Question]) -> R
     {
         return Err(error.clone());
     }
+    let (last, others) = others.split_last().map_or((None, others), |(last, others)| (Some(last), others));
     let others: Vec<_> = others.iter().map(|question| question.put_as(endpoint, meaning_of_call)).collect();
     let others = futures_util::stream::iter(others).buffered(SINGLY);
-    Ok(futures_util::stream::iter([first]).chain(others).collect().await)
+    let mut outcomes: Vec<_> = futures_util::stream::iter([first]).chain(others).collect().await;
+    if let Some(last) = last {
+        outcomes.push(last.put_as(endpoint, meaning_of_call).await);
+    }
+    Ok(outcomes)
 }
 
 /// The bytes that a call returned.

@@ -1,11 +1,14 @@
 //! Which state a question is about, and how an answer is known to be of that state.
 //!
-//! A node may announce a height before its state is committed, and answers questions about it from the state of the
-//! height before, without an error (minievm `jsonrpc/backend`, `getQueryCtxWithHeight`: the height of its EVM index is
-//! answered from the latest committed state). A [`Probe`] is put to the same server before the question: only a state of
-//! the height or of a later one passes it.
+//! A node may announce a height before its state is committed, and answer questions about it from the state of the
+//! height before, without an error. A minievm answers questions about the newest height of its EVM index from the latest
+//! committed state (`jsonrpc/backend`, `getQueryCtxWithHeight`), which may also be that of the height after. So contract
+//! calls stand between two calls that return the height of the state ([`StateAt::exact`]), and a REST query stands behind a
+//! [`Probe`] on the same server.
 //!
-//! Holds: a question with a probe has no answer from a server whose state did not pass it; that is [`Error::NotYet`].
+//! # Invariants
+//!
+//! An answer from a server whose state is not shown to be the right one is [`Error::NotYet`].
 
 use chain::Account;
 
@@ -29,13 +32,15 @@ pub struct Probe {
 pub struct StateAt {
     /// After this height; the latest if absent.
     pub height: Option<u64>,
-    /// What the state must pass; nothing where any server is known to have it.
+    /// Whether contract calls count only from a server that shows that it reads the state of exactly this height.
+    pub exact: bool,
+    /// What the state must pass before a REST query; nothing where any server is known to have it.
     pub probe: Option<Probe>,
 }
 
 impl From<Option<u64>> for StateAt {
     fn from(height: Option<u64>) -> Self {
-        Self { height, probe: None }
+        Self { height, exact: false, probe: None }
     }
 }
 
@@ -54,7 +59,7 @@ impl Probe {
 impl Call {
     /// Read from a state.
     pub(crate) fn in_state(self, state: impl Into<StateAt>) -> Self {
-        let StateAt { height, probe } = state.into();
+        let StateAt { height, probe, exact: _ } = state.into();
         Self { height, state_height: height, probe: probe.map(Box::new), ..self }
     }
 }

@@ -46,6 +46,14 @@ impl Asker {
         self.deaf.store(true, Ordering::Relaxed);
     }
 
+    /// A probe of an indexed height, if its questions need one and its block yields one.
+    pub(crate) fn probe(&self, height: u64) -> Result<Option<Probe>, crate::Error> {
+        match self.vm {
+            Vm::Evm => Ok(None),
+            _ => self.settled.probe(height),
+        }
+    }
+
     /// Whether the node has the service that this chain's questions go to.
     pub(crate) fn can_ask(&self) -> bool {
         match self.vm {
@@ -63,13 +71,15 @@ impl Asker {
         probe: Option<&Probe>,
         questions: &[About],
     ) -> Vec<Result<Reply, Error>> {
-        let state = match self.settled.state(height, probe) {
-            Ok(state) => state,
-            Err(error) => return vec![Err(error); questions.len()],
-        };
         let replies = match (self.node(), self.vm) {
-            (Node { evm: Some(evm), .. }, Vm::Evm) => erc721(evm, &state, questions).await,
+            (Node { evm: Some(evm), .. }, Vm::Evm) => {
+                erc721(evm, &self.settled.contract_state(height), questions).await
+            }
             (Node { rest: Some(rest), .. }, Vm::Move | Vm::Wasm) => {
+                let state = match self.settled.state(height, probe) {
+                    Ok(state) => state,
+                    Err(error) => return vec![Err(error); questions.len()],
+                };
                 let asked: Vec<_> = questions.iter().map(|about| self.by_rest(rest, &state, about)).collect();
                 futures_util::stream::iter(asked).buffered(AT_ONCE).collect().await
             }

@@ -117,7 +117,7 @@ impl Completer {
         }
         let (mut answered, mut failure) = (Vec::new(), None);
         for (height, questions) in heights {
-            let probe = self.asker.settled.probe(height)?;
+            let probe = self.asker.probe(height)?;
             let questions = questions.into_iter().filter_map(|(n, it)| Some((n, it.about.clone()?, it)));
             let (abouts, questions): (Vec<About>, Vec<Numbered>) =
                 questions.map(|(number, about, question)| (about, (number, question))).unzip();

@@ -143,7 +143,7 @@ impl Chain {
         if let Err(node::Error::Pruned { .. }) = self.probe(height, about).await {
             return Ok(vec![None; questions.len()]);
         }
-        let probe = self.asker.settled.probe(height)?;
+        let probe = self.asker.probe(height)?;
         let mut replies = Vec::new();
         for step in 0..TRIES {
             replies = self.asker.ask(height, probe.as_ref(), questions).await;
@@ -169,7 +169,10 @@ impl Chain {
             || node::Error::Unaskable { at: node::Site::default(), reason: "no JSON-RPC".to_owned() };
         let evm = self.node.evm.as_ref().ok_or_else(unserved)?;
         let calls = [ContractCall { to, data: data.to_vec() }];
-        evm.calls(&calls, &self.state(height)?).await.pop().unwrap_or_else(|| Err(unserved()))
+        evm.calls(&calls, &self.asker.settled.contract_state(height))
+            .await
+            .pop()
+            .unwrap_or_else(|| Err(unserved()))
     }
 
     /// Whether the node can be asked about the state at `height`: names and URIs of later are others.

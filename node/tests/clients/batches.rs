@@ -1,4 +1,7 @@
-//! Many contract calls in one request, and the probe of the state before them.
+//! Many contract calls in one request, and how their state is shown to be the right one.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use chain::Account;
 use node::{BATCH, ContractCall, Error, Evm, Kind, Probe, Rest, StateAt};
@@ -16,10 +19,19 @@ fn calls(n: usize) -> Vec<ContractCall> {
 
 fn probed() -> StateAt {
     let account = Account::from_bytes(&[7; 20]).unwrap();
-    StateAt {
-        height: Some(9),
-        probe: Some(Probe { account, address: account.to_bech32("init"), sequence: 4 }),
-    }
+    let probe = Some(Probe { account, address: account.to_bech32("init"), sequence: 4 });
+    StateAt { probe, ..StateAt::from(Some(9)) }
+}
+
+fn exact() -> StateAt {
+    StateAt { exact: true, ..StateAt::from(Some(9)) }
+}
+
+/// The data of a call that returns the height of the state it runs in.
+const NUMBER: &str = "0x4360005260206000f3";
+
+fn word(number: u64) -> Value {
+    json!({ "result": format!("0x{number:064x}") })
 }
 
 /// Answers each call of a batch, the last first; a call alone is answered alone.
@@ -39,66 +51,76 @@ fn each(say: impl Fn(&Value) -> Value + Send + Sync + 'static) -> impl Fn(usize,
     }
 }
 
-/// Gives back the data of a call; the account's sequence is `next`.
-fn echo(next: u64) -> impl Fn(&Value) -> Value {
-    move |call| match call["method"].as_str() {
-        Some("eth_getTransactionCount") => json!({ "result": format!("{next:#x}") }),
-        _ => json!({ "result": call["params"][0]["data"] }),
+/// Gives back the data of a call; runs in the state of `height`.
+fn echo(height: u64) -> impl Fn(&Value) -> Value {
+    move |call| match &call["params"][0]["data"] {
+        data if data == NUMBER => word(height),
+        data => json!({ "result": data }),
     }
 }
 
 #[tokio::test]
-async fn calls_go_together_behind_the_probe_and_one_that_fails_fails_no_other() {
+async fn calls_go_together_between_calls_for_the_height_and_one_that_fails_fails_no_other() {
     let server = Server::play(each(|call| match call["params"][0]["data"].as_str() {
         Some("0x01") => json!({ "error": { "code": 3, "message": "execution reverted" } }),
         Some("0x02") => json!({ "error": { "code": -32003, "message": "response too large" } }),
-        _ => echo(5)(call),
+        _ => echo(9)(call),
     }))
     .await;
-    let answers = evm(&[&server]).calls(&calls(4), &probed()).await;
+    let answers = evm(&[&server]).calls(&calls(4), &exact()).await;
     assert_eq!((&answers[0], &answers[3]), (&Ok(vec![0]), &Ok(vec![3])));
     assert!(matches!(answers[1], Err(Error::Refused { .. })), "{answers:?}");
     assert!(matches!(answers[2], Err(Error::Faulty { .. })), "{answers:?}");
     let asked = server.asked();
     let body: Value = serde_json::from_str(&asked[0].body).unwrap();
-    assert_eq!((asked.len(), body.as_array().unwrap().len()), (1, 5));
-    assert_eq!(body[0]["method"], "eth_getTransactionCount");
-    assert_eq!(body[0]["params"], json!([format!("0x{}", "07".repeat(20)), "0x9"]));
+    assert_eq!((asked.len(), body.as_array().unwrap().len()), (1, 6));
+    for end in [0, 5] {
+        assert_eq!(body[end]["params"], json!([{ "data": NUMBER }, "0x9"]));
+    }
 }
 
 #[tokio::test]
 async fn a_request_has_a_bounded_number_of_calls() {
-    let server = Server::play(each(echo(5))).await;
+    let server = Server::play(each(echo(9))).await;
     let answers = evm(&[&server]).calls(&calls(2 * BATCH + 1), &StateAt::from(Some(9))).await;
     assert!(answers.iter().enumerate().all(|(n, answer)| answer.as_deref() == Ok(&[(n % 256) as u8][..])));
     assert_eq!(server.count(), 3);
 }
 
 #[tokio::test]
-async fn no_answer_is_taken_from_a_state_that_does_not_pass_the_probe_and_another_server_is_asked() {
-    let behind = Server::play(each(echo(4))).await;
-    let answers = evm(&[&behind]).calls(&calls(2), &probed()).await;
-    assert!(answers.iter().all(|a| a.as_ref().is_err_and(|e| e.kind() == Kind::NotYet)), "{answers:?}");
-    let there = Server::play(each(echo(5))).await;
-    for _ in 0..4 {
-        let answers = evm(&[&behind, &there]).calls(&calls(2), &probed()).await;
-        assert_eq!(answers, [Ok(vec![0]), Ok(vec![1])]);
+async fn no_answer_is_taken_from_the_state_of_another_height_and_another_server_is_asked() {
+    let there = Server::play(each(echo(9))).await;
+    for (first, last) in [(8, 8), (8, 9), (9, 10), (10, 10)] {
+        let states = AtomicUsize::new(0);
+        let elsewhere = Server::play(each(move |call| match &call["params"][0]["data"] {
+            // `each` answers the last call first.
+            data if data == NUMBER => word([last, first][states.fetch_add(1, Relaxed) % 2]),
+            data => json!({ "result": data }),
+        }))
+        .await;
+        let answers = evm(&[&elsewhere]).calls(&calls(2), &exact()).await;
+        assert!(answers.iter().all(|a| a.as_ref().is_err_and(|e| e.kind() == Kind::NotYet)), "{answers:?}");
+        for _ in 0..4 {
+            let answers = evm(&[&elsewhere, &there]).calls(&calls(2), &exact()).await;
+            assert_eq!(answers, [Ok(vec![0]), Ok(vec![1])]);
+        }
     }
 }
 
 #[tokio::test]
-async fn a_server_that_takes_no_batches_is_asked_singly_behind_the_probe() {
-    for (next, taken) in [(5, true), (4, false)] {
+async fn a_server_that_takes_no_batches_is_asked_singly_between_calls_for_the_height() {
+    for (height, taken) in [(9, true), (8, false), (10, false)] {
         for refusal in [r#"{"id":null,"error":{"code":-32600,"message":"no batches"}}"#, "<html>no</html>"] {
-            let singly = each(echo(next));
+            let singly = each(echo(height));
             let server = Server::play(move |n, asked| match asked.body.starts_with('[') {
                 true => answer(refusal),
                 false => singly(n, asked),
             })
             .await;
-            let answers = evm(&[&server]).calls(&calls(2), &probed()).await;
+            let answers = evm(&[&server]).calls(&calls(2), &exact()).await;
             assert_eq!(answers.iter().all(Result::is_ok), taken, "{refusal}: {answers:?}");
-            assert!(server.asked()[1].body.contains("eth_getTransactionCount"));
+            let asked = server.asked();
+            assert!(asked[1].body.contains(NUMBER) && asked[4].body.contains(NUMBER), "{}", asked.len());
         }
     }
 }
@@ -110,7 +132,7 @@ async fn what_a_gateway_says_is_never_a_contracts_no() {
     {
         let server =
             Server::play(each(move |_| json!({ "error": { "code": code, "message": message } }))).await;
-        for state in [probed(), StateAt::from(Some(9))] {
+        for state in [exact(), StateAt::from(Some(9))] {
             for n in [1, 3] {
                 let answers = evm(&[&server]).calls(&calls(n), &state).await;
                 let no = |answer: &Result<_, Error>| !matches!(answer, Err(Error::Refused { .. }) | Ok(_));

@@ -16,6 +16,9 @@ use super::{Answer, Twist, View, absent, ethereum, lies, logs};
 use crate::recording::{Height, Outcome, Trace};
 use crate::tally::Call;
 
+/// A call without a recipient, whose init code returns the height of the state that it runs in.
+const NUMBER: &str = r#"{"data":"0x4360005260206000f3"}"#;
+
 /// The namespaces that minievm serves: a method of one of them may exist, any other does not.
 const NAMESPACES: [&str; 8] =
     ["eth_", "net_", "txpool_", "web3_", "personal_", "debug_", "miner_", "cosmos_"];
@@ -231,6 +234,10 @@ fn eth_call(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     }
     let height = tag(view, params, 1)?;
     let raw = params.first().map_or("null", |p| p.get());
+    if raw == NUMBER {
+        has_state(view, height)?;
+        return Ok(Reply::text(format!("\"0x{:064x}\"", view.state_of(height))));
+    }
     let message: Message<'_> = serde_json::from_str(raw)
         .map_err(|e| missing(view, &format!("eth_call {raw} at height {height}: {e}")))?;
     has_state(view, height)?;
