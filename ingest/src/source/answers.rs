@@ -51,16 +51,17 @@ impl BlockSource {
         let block = insist_every(SOON, height, "block", || comet.block_by(height, origin));
         let results = insist_every(SOON, height, "block results", || comet.block_results_by(height, origin));
         let mut receipts = std::pin::pin!(self.receipts_every(SOON, height));
-        let mut block_and_results = std::pin::pin!(async { tokio::try_join!(block, results) });
+        let mut block_and_results = std::pin::pin!(async { tokio::join!(block, results) });
         let (block_and_results, early) = tokio::select! {
             both = &mut block_and_results => (both, None),
             receipts = &mut receipts => (block_and_results.await, Some(receipts)),
         };
-        let (block, mut results) = block_and_results?;
-        if results.origin != block.origin {
-            results =
-                insist(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
-        }
+        let (block, results) = (block_and_results.0?, block_and_results.1);
+        let results = match results {
+            Ok(results) if results.origin == block.origin => results,
+            // An error may say only that they were asked for before they were there: meanwhile the tip has moved on.
+            _ => insist(height, "block results", || comet.block_results_by(height, &block.origin)).await?,
+        };
         // An answer about the receipts of a block without transactions does not matter, nor does an error.
         let receipts = match early {
             _ if !has_txs(&block.bytes) => None,
