@@ -304,7 +304,7 @@ impl Release<Block> for Links {
         let next = self.as_trusted(next).await?;
         let (mut released, next) = match self.held.take() {
             Some(held) => {
-                let (held, next) = self.settle(held, next).await?;
+                let (held, next) = Box::pin(self.settle(held, next)).await?;
                 self.tail = Some(Tail::of(&held));
                 (vec![held], next)
             }

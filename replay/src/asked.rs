@@ -206,7 +206,9 @@ mod tests {
 
     fn kept(exchanges: &[Exchange<'_>]) -> Vec<(Question, String)> {
         let asked = Asked::default();
-        exchanges.iter().for_each(|exchange| asked.hear(*exchange));
+        for exchange in exchanges {
+            asked.hear(*exchange);
+        }
         let all = asked.0.into_inner().unwrap();
         all.into_iter().map(|(question, answer)| (question, answer.text)).collect()
     }

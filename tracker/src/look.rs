@@ -104,7 +104,8 @@ impl Look<'_> {
         let answers: Vec<_> = stream::iter(open)
             .map(async |(transfer, hop, question)| {
                 let about = &record.transfers[transfer].hops[hop];
-                (transfer, hop, ask(asker, about, question).await)
+                // Boxed: a question to any chain is a large future.
+                (transfer, hop, Box::pin(ask(asker, about, question)).await)
             })
             .buffered(TOGETHER)
             .collect()

@@ -207,7 +207,7 @@ impl Tracker {
             self.delete(key, place)?;
             return Ok(false);
         };
-        let looked = look(asker, before.clone(), key.1).await;
+        let looked = Box::pin(look(asker, before.clone(), key.1)).await;
         let (mut record, now) = (looked.record, (asker.clock)());
         record.schedule(now, looked.answered, &self.options);
         let json = status::json(&record, asker.registry, now)?;

@@ -121,8 +121,9 @@ impl Reader<'_> {
         let track_rate = self.value("route.track_rate").filter(|(_, value)| value.texts != ["off"]);
         let track_rate = track_rate.map(|(key, value)| value.parse(key)).transpose()?;
         let of_track = |PerSecond(rate)| PathRate { path: "/v2/tx/track", rate, setting: "route.track_rate" };
-        let days =
-            |hours: &u64| if hours % 24 == 0 { format!("{}d", hours / 24) } else { format!("{hours}h") };
+        let days = |hours: &u64| {
+            if hours.is_multiple_of(24) { format!("{}d", hours / 24) } else { format!("{hours}h") }
+        };
         let hours = |Span(time): &Span| time.as_secs() / 3_600;
         let unseen = |name| self.bounded(name, UNSEEN, |n| *n, usize::to_string);
         Ok(Some(RouteSettings {

@@ -146,12 +146,12 @@ fn waiting_blocks(subject: Account, txn: &Txn<'_>) -> Result<Vec<WaitingRow>, Er
     let mut rows = store::table::rows::<Waiting>(txn, &subject, Order::Asc, WOKEN_AT_ONCE)?;
     let Some((last, _)) = rows.last() else { return Ok(rows) };
     // What is left of the last block: no more than a block has room for.
-    let (mut after, height) = (last.clone(), last.1);
+    let (mut after, height) = (*last, last.1);
     loop {
         let more = store::table::rows_after::<Waiting>(txn, &subject, &after, Order::Asc, WOKEN_AT_ONCE)?;
         let of_block: Vec<_> = more.into_iter().take_while(|((_, of, _), _)| *of == height).collect();
         let Some((last, _)) = of_block.last() else { return Ok(rows) };
-        after = last.clone();
+        after = *last;
         rows.extend(of_block);
     }
 }

@@ -128,7 +128,7 @@ impl Completer {
             };
             for ((number, question), reply) in questions.into_iter().zip(replies) {
                 match reply {
-                    Ok(reply) => answered.push(Late { number, reply, question }),
+                    Ok(reply) => answered.push(Late { number, question, reply }),
                     Err(error) if error.kind() == Kind::NotYet && number > newest => {}
                     Err(error) => failure = failure.or(Some(error.to_string())),
                 }

@@ -30,7 +30,8 @@ impl BlockSource {
     /// and a block without transactions has no receipts to ask for.
     pub(super) async fn raw(&self, height: u64) -> Result<Raw, Error> {
         match self.announced_by(height) {
-            Some(origin) => self.concurrently(height, &origin).await,
+            // Boxed: three requests at once would make every future around them large.
+            Some(origin) => Box::pin(self.concurrently(height, &origin)).await,
             None => self.in_sequence(height).await,
         }
     }

@@ -1,5 +1,7 @@
 //! Sampled heights, derived again, against what is stored of them.
 
+use std::ops::RangeInclusive;
+
 use futures_util::StreamExt as _;
 use schema::audit::report::bytes;
 use schema::audit::{Ground, Remedy, Report};
@@ -39,12 +41,14 @@ pub(super) async fn heights(
     let (there, gone): (Vec<u64>, Vec<u64>) =
         sampled.into_iter().partition(|height| (earliest..=latest).contains(height));
     report.unchecked("heights that the node does not have", gone.len() as u64);
-    let calls = ground.calls.as_ref().map_or(1..=0, |lane| lane.complete_from..=lane.height);
-    let without = there.iter().filter(|height| **height < *calls.start()).count();
+    let calls = ground.calls.as_ref().map(|lane| lane.complete_from..=lane.height);
+    let before =
+        |calls: &RangeInclusive<u64>| there.iter().filter(|height| **height < *calls.start()).count();
+    let without = calls.as_ref().map_or(0, before);
     report
         .unchecked("heights whose internal transactions are missing: their state was pruned", without as u64);
     let derived = futures_util::stream::iter(there)
-        .map(|height| (height, calls.contains(&height)))
+        .map(|height| (height, calls.as_ref().is_some_and(|calls| calls.contains(&height))))
         .map(|(height, with_frames)| async move { (height, chain.derive(height, with_frames).await) });
     let mut derived = std::pin::pin!(derived.buffered(AT_ONCE));
     let mut walk = Walk { chain, ground, nfts: Nfts::new(ground)?, members: Members::default() };

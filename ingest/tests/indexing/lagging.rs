@@ -32,7 +32,7 @@ fn number(variable: &str, default: u64) -> u64 {
 /// an undisturbed catch-up.
 async fn follow((name, from, to): (&str, u64, u64), seed: u64) -> (u64, Vec<&'static str>) {
     let chain = Arc::new(Recording::open(&recording(name)).unwrap());
-    let (kills, second) = (seed % 3 == 1, seed % 2 == 0);
+    let (kills, second) = (seed % 3 == 1, seed.is_multiple_of(2));
     let faults = vec![FAULT.parse().unwrap()];
     let options = Options { up_to: Some(from), faults, seed, ..Options::default() };
     let mut nodes = vec![ReplayNode::start(Arc::clone(&chain), Addresses::default(), options).await.unwrap()];
@@ -57,9 +57,11 @@ async fn follow((name, from, to): (&str, u64, u64), seed: u64) -> (u64, Vec<&'st
     let (mut live, mut ending) = begin().await;
     live.reach(&chain, from).await.unwrap();
     for height in from + 1..=to {
-        nodes.iter().for_each(|node| node.show(height).unwrap());
+        for node in &nodes {
+            node.show(height).unwrap();
+        }
         tokio::time::sleep(BLOCK_TIME).await;
-        if kills && height % 5 == 0 {
+        if kills && height.is_multiple_of(5) {
             ending.end();
             live.ended().await.unwrap();
             (live, ending) = begin().await;

@@ -53,7 +53,9 @@ async fn internal_transactions_begin_at_the_first_height_that_has_state_and_foll
     assert!(wanted.iter().any(|(height, _)| *height <= BASE), "there is something to miss");
     wanted.retain(|(height, _)| *height > BASE);
     let missed = wanted[0].1.first - 1;
-    wanted.iter_mut().for_each(|(_, calls)| calls.first -= missed);
+    for (_, calls) in &mut wanted {
+        calls.first -= missed;
+    }
     assert_eq!(frames(&*store), wanted);
     let calls = lane(&*complete).calls - missed;
     assert_eq!(lane(&*store), CallLane { height: LAST, calls, complete_from: BASE + 1 });

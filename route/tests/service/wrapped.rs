@@ -81,7 +81,7 @@ fn tail(text: &str) -> String {
 }
 
 fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    text.bytes().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
 /// `MsgCall` of the user's account.

@@ -59,7 +59,7 @@ async fn an_owner_that_is_not_the_contracts_is_found() {
 }
 
 /// What a node makes of the index that answers about tokens from a state before they were minted.
-async fn without_what_contracts_say(indexed: &Indexed) -> Arc<dyn Store> {
+fn without_what_contracts_say(indexed: &Indexed) -> Arc<dyn Store> {
     let store = indexed.copy().unwrap();
     let mut left = 7;
     for (key, value) in rows(&*store, NftLog::SPEC).unwrap() {
@@ -84,7 +84,7 @@ async fn without_what_contracts_say(indexed: &Indexed) -> Arc<dyn Store> {
 #[tokio::test(flavor = "multi_thread")]
 async fn names_and_uris_that_a_node_did_not_tell_in_time_are_found_and_healed_without_indexing_again() {
     let indexed = Indexed::new("evm-scenario").await.unwrap();
-    let store = without_what_contracts_say(&indexed).await;
+    let store = without_what_contracts_say(&indexed);
     let report = indexed.look(&store, Scope::Sample(2)).await.unwrap();
     for (kind, least) in [("URI unlike the chain's", 2), ("name unlike the chain's", 1)] {
         assert!(report.counts.get(kind).is_some_and(|n| *n >= least), "{kind}: {:?}", report.counts);
@@ -92,7 +92,7 @@ async fn names_and_uris_that_a_node_did_not_tell_in_time_are_found_and_healed_wi
     let done = indexed.heal(&store, Scope::Sample(20)).await.unwrap();
     assert_eq!(done.found.counts["URI unlike the chain's"], 7, "{:?}", done.found.counts);
     assert!(!done.steps.iter().any(|step| step.starts_with("indexed")), "{:?}", done.steps);
-    let store = without_what_contracts_say(&indexed).await;
+    let store = without_what_contracts_say(&indexed);
     indexed.heal(&store, Scope::All).await.unwrap();
 }
 
@@ -103,9 +103,10 @@ async fn a_collection_that_counts_as_none_because_of_a_wrong_answer_is_found_and
     let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
     let refusing = |exchange: Exchange<'_>| {
         let asked = ["0x01ffc9a7", OWNER_OF].iter().any(|selector| exchange.is_rpc("eth_call", selector));
-        match asked && exchange.is_rpc("eth_call", APES) {
-            true => exchange.with_error(3, "execution reverted"),
-            false => exchange.answer,
+        if asked && exchange.is_rpc("eth_call", APES) {
+            exchange.with_error(3, "execution reverted")
+        } else {
+            exchange.answer
         }
     };
     let node = AlteredNode::start(Arc::clone(&recording), refusing).await.unwrap();
