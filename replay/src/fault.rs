@@ -42,7 +42,7 @@ pub enum Kind {
     /// A twist that carries a height: [`Twist::Pruned`] or [`Twist::PrunedReceipts`].
     TwistBelow(Twist, u64),
     /// For up to this long after a height is shown, questions about its state are answered from the state of the height
-    /// before. The probability is that of a height; later heights end no lag.
+    /// before. The probability is that of a height; later heights end no lag, unless they are eight or more.
     StateLag(Duration),
     /// Websockets are opened, and nothing is ever said on them.
     WsSilent,

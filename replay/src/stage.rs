@@ -28,6 +28,9 @@ use crate::websocket;
 /// longest lag.
 const REMEMBERED: usize = 400;
 
+/// So many heights below the tip no state lags: where many heights are shown at once, all but the last are older.
+const DEEPEST: u64 = 8;
+
 /// What is played at a moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Scene {
@@ -137,7 +140,8 @@ impl Stage {
         let lags = |height| lag(&scene.faults, self.seed, service, scene.history, height);
         let came = self.came.lock().unwrap_or_else(PoisonError::into_inner);
         let heights = came.iter().flat_map(|(heights, at)| heights.clone().map(move |h| (h, at.elapsed())));
-        heights.filter(|(height, since)| *since < lags(*height)).map(|(height, _)| height).collect()
+        let near = heights.filter(|(height, _)| height.saturating_add(DEEPEST) > scene.shown);
+        near.filter(|(height, since)| *since < lags(*height)).map(|(height, _)| height).collect()
     }
 
     /// Shows one height more each time, as long as there is one; never ends.

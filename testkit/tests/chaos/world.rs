@@ -22,7 +22,7 @@ use crate::dice::Dice;
 use crate::reader::{Read, Reader, Truths};
 
 /// What transiently fails: any endpoint may, at any time.
-const TROUBLES: [&str; 10] = [
+const TROUBLES: [&str; 9] = [
     "delay=10ms@0.3",
     "429@0.1",
     "429=1s@0.02",
@@ -32,8 +32,13 @@ const TROUBLES: [&str; 10] = [
     "stale=3@0.2",
     "json-rpc:null-receipts@0.3",
     "comet:no-results@0.2",
-    "state-lag=400ms@0.33",
 ];
+
+/// As on a real node, whose state is one height behind its blocks now and then; here always, because few heights are asked
+/// about their state.
+const LAG: &str = "state-lag=400ms";
+/// A chain's blocks while states lag.
+const BLOCK_TIME: Duration = Duration::from_millis(60);
 
 /// What is not true: never of the first endpoint. A header that is changed and hashed anew is not among it: at the head
 /// nothing tells it from a true one before the next block does.
@@ -206,6 +211,7 @@ impl World {
         let kind = *self.dice.pick(&[
             "grow",
             "grow",
+            "lag",
             "kill",
             "trouble",
             "trouble",
@@ -218,6 +224,7 @@ impl World {
         ]);
         let what = match kind {
             "grow" => Some(self.grow()),
+            "lag" => self.lag().await?,
             "kill" => self.kill().await?,
             "trouble" => self.trouble()?,
             "lie" => self.lie()?,
@@ -239,6 +246,26 @@ impl World {
         self.shown = self.dice.roll(self.shown, self.chain.last());
         self.show_all(self.shown);
         format!("grows to {}", self.shown)
+    }
+
+    /// The chain has more blocks, one after another, and the state of some of them lags on every endpoint. Only an index
+    /// that is at the head asks while it does.
+    async fn lag(&mut self) -> Result<Option<String>> {
+        if self.disk_is_full {
+            return Ok(None);
+        }
+        self.nodes[0].up();
+        self.show_all(self.shown);
+        self.reach(self.shown).await?;
+        for at in 0..self.nodes.len() {
+            self.set_faults(at, &[LAG])?;
+        }
+        for height in self.shown..self.chain.last().min(self.shown + self.dice.roll(5, 30)) {
+            self.shown = height + 1;
+            self.show_all(self.shown);
+            tokio::time::sleep(BLOCK_TIME).await;
+        }
+        Ok(Some(format!("{LAG} to {}", self.shown)))
     }
 
     fn show_all(&self, height: u64) {
