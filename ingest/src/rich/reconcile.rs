@@ -23,7 +23,7 @@ const GREATEST: u64 = 3;
 /// Other holders in a sample, at random.
 const OTHERS: u64 = 5;
 /// The node gets this long for some balances; blocks wait meanwhile.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Holders that are asked about and written together while a token is healed.
 const HEALED_AT_ONCE: usize = 32;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chain::{Account, U256};
 use ingest::{Config, Ingest, Verify};
@@ -223,94 +223,4 @@ async fn asked_for_again(lies: u64) -> Vec<TableDigest> {
 #[tokio::test(flavor = "multi_thread")]
 async fn results_that_are_asked_for_again_are_held_against_the_next_header() {
     assert_eq!(asked_for_again(12).await, asked_for_again(0).await);
-}
-
-/// A store that counts the snapshots that are open.
-#[derive(Default)]
-struct Watched {
-    store: MemStore,
-    open: AtomicU64,
-}
-
-struct Open<'a>(Box<dyn Snapshot + 'a>, &'a AtomicU64);
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        self.1.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl Snapshot for Open<'_> {
-    fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, store::Error> {
-        self.0.get(table, key)
-    }
-
-    fn scan(
-        &self,
-        table: &'static TableSpec,
-        bounds: Bounds<'_>,
-        order: Order,
-        limit: usize,
-    ) -> Result<Vec<Row>, store::Error> {
-        self.0.scan(table, bounds, order, limit)
-    }
-}
-
-impl Store for Watched {
-    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
-        self.open.fetch_add(1, Ordering::SeqCst);
-        Ok(Box::new(Open(self.store.snapshot()?, &self.open)))
-    }
-
-    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), store::Error> {
-        self.store.commit(batch, durability)
-    }
-
-    fn sync(&self) -> Result<(), store::Error> {
-        self.store.sync()
-    }
-
-    fn disk_bytes(&self) -> Result<u64, store::Error> {
-        self.store.disk_bytes()
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-async fn no_snapshot_is_open_while_the_node_is_asked_for_balances() {
-    let recording = evm();
-    let store = Arc::new(Watched::default());
-    let (watched, held) = (Arc::clone(&store), Arc::new(AtomicBool::new(false)));
-    let (found, asked) = (Arc::clone(&held), Arc::new(AtomicU64::new(0)));
-    let counted = Arc::clone(&asked);
-    let alter = move |exchange: Exchange<'_>| {
-        // Nothing is known of holders at the beginning, so they are asked about where they are touched.
-        if exchange.request.uri().path().starts_with("/cosmos/auth/v1beta1/accounts") {
-            return Answer {
-                status: http::StatusCode::NOT_IMPLEMENTED,
-                body: r#"{"code":12,"message":"Not Implemented","details":[]}"#.into(),
-            };
-        }
-        let body = String::from_utf8_lossy(exchange.request.body());
-        if body.contains(BALANCE_OF.trim_start_matches("0x")) && !found.load(Ordering::SeqCst) {
-            counted.fetch_add(1, Ordering::SeqCst);
-            // Others come and go; one that is held through the question stays.
-            let begun = Instant::now();
-            while watched.open.load(Ordering::SeqCst) > 0 {
-                if begun.elapsed() > Duration::from_secs(20) {
-                    found.store(true, Ordering::SeqCst);
-                    break;
-                }
-                std::thread::yield_now();
-            }
-        }
-        exchange.answer
-    };
-    let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
-    let config = Config { verify: Verify::Off, ..indexed::config(&recording).unwrap() };
-    let shared: Arc<dyn Store> = Arc::<Watched>::clone(&store);
-    let mut live = Live::start(Arc::new(node.clients().unwrap()), config, shared).await.unwrap();
-    live.reach(&recording, 60).await.unwrap();
-    live.stop().await.unwrap();
-    assert!(asked.load(Ordering::SeqCst) > 0, "no balance was asked for");
-    assert!(!held.load(Ordering::SeqCst));
 }
