@@ -11,7 +11,7 @@ use replay::answers::{Answer, Service};
 use schema::digest::TableDigest;
 use schema::meta::{self, RichLane};
 use schema::rich::{Address, Erc20, Erc20s, Holders, balance};
-use store::{Batch, Bounds, Durability, MemStore, Message, Order, Row, Snapshot, Store, TableSpec};
+use store::{MemStore, Message, Store};
 use testkit::altered::{AlteredNode, Exchange};
 use testkit::live::Live;
 use testkit::{indexed, recording};
