@@ -3,7 +3,7 @@
 //! A node may announce a height before its state is committed, and answer questions about it from the state of the
 //! height before, without an error. A minievm answers questions about the newest height of its EVM index from the latest
 //! committed state (`jsonrpc/backend`, `getQueryCtxWithHeight`), which may also be that of the height after. So contract
-//! calls stand between two calls that return the height of the state ([`StateAt::exact`]), and a REST query stands behind a
+//! calls stand between calls that show which state they ran in ([`StateAt::exact`]), and a REST query stands behind a
 //! [`Probe`] on the same server.
 //!
 //! # Invariants

@@ -85,7 +85,8 @@ impl Completer {
             } else if newest_open {
                 tokio::time::sleep(SOON).await;
                 continue;
-            } else if older_open {
+            } else if older_open || !older_due {
+                // If they were not looked at, questions that were new before may be among them.
                 tokio::time::timeout_at(due, news).await
             } else {
                 Ok(news.await)

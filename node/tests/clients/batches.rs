@@ -51,9 +51,10 @@ fn each(say: impl Fn(&Value) -> Value + Send + Sync + 'static) -> impl Fn(usize,
     }
 }
 
-/// Gives back the data of a call; runs in the state of `height`.
+/// Gives back the data of a call; runs in the state of `height`, which is the newest.
 fn echo(height: u64) -> impl Fn(&Value) -> Value {
     move |call| match &call["params"][0]["data"] {
+        _ if call["method"] == "eth_blockNumber" => json!({ "result": format!("{height:#x}") }),
         data if data == NUMBER => word(height),
         data => json!({ "result": data }),
     }
@@ -73,10 +74,11 @@ async fn calls_go_together_between_calls_for_the_height_and_one_that_fails_fails
     assert!(matches!(answers[2], Err(Error::Faulty { .. })), "{answers:?}");
     let asked = server.asked();
     let body: Value = serde_json::from_str(&asked[0].body).unwrap();
-    assert_eq!((asked.len(), body.as_array().unwrap().len()), (1, 6));
-    for end in [0, 5] {
+    assert_eq!((asked.len(), body.as_array().unwrap().len()), (1, 8));
+    for end in [1, 6] {
         assert_eq!(body[end]["params"], json!([{ "data": NUMBER }, "0x9"]));
     }
+    assert_eq!([&body[0]["method"], &body[7]["method"]], ["eth_blockNumber"; 2]);
 }
 
 #[tokio::test]
@@ -90,16 +92,33 @@ async fn a_request_has_a_bounded_number_of_calls() {
 #[tokio::test]
 async fn no_answer_is_taken_from_the_state_of_another_height_and_another_server_is_asked() {
     let there = Server::play(each(echo(9))).await;
-    for (first, last) in [(8, 8), (8, 9), (9, 10), (10, 10)] {
-        let states = AtomicUsize::new(0);
+    // The newest height, the height of the state, the same after the calls; whether the calls count.
+    let cases = [
+        ([9, 9, 9, 9], true),
+        ([10, 9, 9, 10], true),
+        ([10, 9, 9, 11], true),
+        ([9, 8, 8, 9], false),
+        ([9, 8, 9, 9], false),
+        ([9, 9, 10, 9], false),
+        ([9, 10, 10, 9], false),
+        // The state of the next height may have been read in between.
+        ([9, 9, 9, 10], false),
+    ];
+    for ([before, first, last, after], count) in cases {
+        let (numbers, heights) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let elsewhere = Server::play(each(move |call| match &call["params"][0]["data"] {
             // `each` answers the last call first.
-            data if data == NUMBER => word([last, first][states.fetch_add(1, Relaxed) % 2]),
+            _ if call["method"] == "eth_blockNumber" => {
+                let height = [after, before][heights.fetch_add(1, Relaxed) % 2];
+                json!({ "result": format!("{height:#x}") })
+            }
+            data if data == NUMBER => word([last, first][numbers.fetch_add(1, Relaxed) % 2]),
             data => json!({ "result": data }),
         }))
         .await;
         let answers = evm(&[&elsewhere]).calls(&calls(2), &exact()).await;
-        assert!(answers.iter().all(|a| a.as_ref().is_err_and(|e| e.kind() == Kind::NotYet)), "{answers:?}");
+        let not_yet = |answer: &Result<_, Error>| answer.as_ref().is_err_and(|e| e.kind() == Kind::NotYet);
+        assert_eq!(answers.iter().all(not_yet), !count, "{before} {first} {last} {after}: {answers:?}");
         for _ in 0..4 {
             let answers = evm(&[&elsewhere, &there]).calls(&calls(2), &exact()).await;
             assert_eq!(answers, [Ok(vec![0]), Ok(vec![1])]);
@@ -122,7 +141,7 @@ async fn a_server_that_takes_no_batches_is_asked_singly_between_calls_for_the_he
             let answers = evm(&[&server]).calls(&calls(2), &exact()).await;
             assert_eq!(answers.iter().all(Result::is_ok), taken, "{refusal}: {answers:?}");
             let asked = server.asked();
-            assert!(asked[1].body.contains(NUMBER) && asked[4].body.contains(NUMBER), "{}", asked.len());
+            assert!(asked[2].body.contains(NUMBER) && asked[5].body.contains(NUMBER), "{}", asked.len());
         }
     }
 }
