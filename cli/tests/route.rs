@@ -179,8 +179,8 @@ fn an_indexer_routes_as_well_if_it_is_told_to() {
     let more =
         ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
     let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
-    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
     let url = cairn.url();
+    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
     assert_eq!(get(&format!("{routing}/v2/info/chains")).0, 200);
     assert_eq!(get(&format!("{url}/status")).0, 200);
     cairn.signal("TERM");
@@ -197,8 +197,8 @@ fn a_request_for_a_route_that_has_begun_is_answered_when_an_indexer_stops() {
     let more =
         ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
     let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
-    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
     let url = cairn.url();
+    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
     cairn.logged("caught up");
     let body = r#"{"chain_ids":["e2e-l2-1"]}"#;
     let (first, rest) = body.split_at(7);
@@ -237,9 +237,9 @@ fn an_indexer_is_not_stopped_by_a_routing_service_that_fails_and_starts_it_again
     let more =
         ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
     let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let url = cairn.url();
     let failed = cairn.logged_about("the routing service did not start");
     assert!(failed.contains("is in use"), "{failed}");
-    let url = cairn.url();
     assert_eq!(get(&format!("{url}/status")).0, 200);
     other.kill();
     let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
