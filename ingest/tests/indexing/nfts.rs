@@ -109,7 +109,9 @@ async fn a_node_that_cannot_call_contracts_holds_up_no_block_and_what_it_says_la
         .unwrap();
     let undisturbed = indexed::digest(&*undisturbed).unwrap();
 
-    for (kind, unanswered) in UNANSWERED.into_iter().enumerate() {
+    // At the same time, because each waits for the pauses between requests.
+    let (recording, undisturbed) = (&recording, &undisturbed);
+    let kinds = UNANSWERED.into_iter().enumerate().map(async |(kind, unanswered)| {
         let healed = Arc::new(AtomicBool::new(false));
         let alter = {
             let healed = Arc::clone(&healed);
@@ -120,11 +122,11 @@ async fn a_node_that_cannot_call_contracts_holds_up_no_block_and_what_it_says_la
                 exchange.answer
             }
         };
-        let node = AlteredNode::start(Arc::clone(&recording), alter).await.unwrap();
+        let node = AlteredNode::start(Arc::clone(recording), alter).await.unwrap();
         let limits = Limits { body: 2 << 20, ..Limits::default() };
         let clients = Arc::new(Node::new(node.endpoints().unwrap(), limits).unwrap());
         let store = Arc::new(MemStore::new());
-        let config = indexed::config(&recording).unwrap();
+        let config = indexed::config(recording).unwrap();
         let ingest = Ingest::prepare(config, clients, Arc::<MemStore>::clone(&store)).await.unwrap();
         let (stop, stopped) = watch::channel(false);
         let mut marks = ingest.marks();
@@ -144,10 +146,11 @@ async fn a_node_that_cannot_call_contracts_holds_up_no_block_and_what_it_says_la
         };
         tokio::join!(async { ingest.run(stopped).await.unwrap() }, watching);
         assert_eq!(collections(&store).len(), 2);
-        for (late, at_once) in indexed::digest(&*store).unwrap().iter().zip(&undisturbed) {
+        for (late, at_once) in indexed::digest(&*store).unwrap().iter().zip(undisturbed) {
             assert_eq!(late, at_once, "{kind}");
         }
-    }
+    });
+    futures_util::future::join_all(kinds).await;
 }
 
 /// `NFT_RECORDING=evm-load` counts those of a long chain.
