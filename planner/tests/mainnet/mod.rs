@@ -112,7 +112,7 @@ fn registry(change: impl Fn(&str, &mut Asset)) -> Registry {
     add(cabal, CABAL_USDC, 18, Origin::Wrapped { contract: wrapper, parent: raw });
     let init = add(l1, "uinit", 6, Origin::Native);
     let op_init = add(yominet, OP_INIT, 6, Origin::Bridged { bridge, parent: init });
-    let wrapper = "0x4eb08D5c1B0A821303A86C7B3AC805c2793dE783".to_owned();
+    let wrapper = "0x4eb08D5c1B0A821303A86C7b3AC805c2793dE783".to_owned();
     add(yominet, YOMI_INIT, 18, Origin::Wrapped { contract: wrapper, parent: op_init });
     add(l1, IBC_OP_INIT, 6, Origin::Ibc { channel: l1_yominet, parent: op_init });
     add(echelon, IBC_INIT, 6, Origin::Ibc { channel: l1_echelon, parent: init });
