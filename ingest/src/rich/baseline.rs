@@ -71,9 +71,12 @@ impl Worker {
                     rich::clear(&*self.list.store)?;
                     lane = RichLane { height: 0, baseline: latest, next_accounts: FIRST.to_owned() };
                 }
-                Err(Error::Node { source, .. }) if matches!(*source, node::Error::Refused { .. }) => {
-                    // Its no is fixed: whoever is touched is asked for then. What earlier pages told is not all, and a
-                    // token is not to be taken for one whose holders are all known.
+                Err(Error::Node { source, .. })
+                    if matches!(*source, node::Error::Refused { .. } | node::Error::MethodMissing { .. }) =>
+                {
+                    // Nothing wrong follows from it, even if it passes: an account is then asked about when it is
+                    // touched. What earlier pages had is not all, and a token must not count as one whose holders are
+                    // all known.
                     tracing::warn!(baseline, error = %source, "the node tells no accounts: the rich list begins empty");
                     rich::clear(&*self.list.store)?;
                     self.commit(&mut lane, Page::default())?;

@@ -86,7 +86,7 @@ async fn names_and_uris_that_a_node_did_not_tell_in_time_are_found_and_healed_wi
     let indexed = Indexed::new("evm-scenario").await.unwrap();
     let store = without_what_contracts_say(&indexed);
     let report = indexed.look(&store, Scope::Sample(2)).await.unwrap();
-    for (kind, least) in [("URI unlike the chain's", 2), ("name unlike the chain's", 1)] {
+    for (kind, least) in [("URI unlike the chain's", 1), ("name unlike the chain's", 1)] {
         assert!(report.counts.get(kind).is_some_and(|n| *n >= least), "{kind}: {:?}", report.counts);
     }
     let done = indexed.heal(&store, Scope::Sample(20)).await.unwrap();
