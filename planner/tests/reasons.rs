@@ -1,7 +1,5 @@
 //! Why there is no way: the words have to name what really stands in it.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 mod mainnet;
 
 use chain::U256;
