@@ -83,7 +83,7 @@ impl Write for Past<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let write = || io::stderr().write(line);
         let written = if self.0.drawn { self.0.bars.suspend(write) } else { write() };
-        // A terminal that is gone loses the log and nothing else: whoever logs would panic over an error.
+        // A closed terminal loses the log and nothing else: an error here would panic in the code that logs.
         Ok(written.unwrap_or(line.len()))
     }
 

@@ -35,7 +35,7 @@ const BEHIND: u64 = 100;
 struct Standing {
     /// The height of the chain, or of the blocks if the node is behind them.
     target: u64,
-    /// The height that the node tells.
+    /// The height of the node.
     node: u64,
     blocks: u64,
     txs: u64,
@@ -81,7 +81,7 @@ impl Standing {
         self.target - self.done
     }
 
-    /// Whether everything has what the chain has. Where the node is behind the index, nobody knows what the chain has.
+    /// Whether everything has what the chain has. Where the node is behind the index, the height of the chain is unknown.
     fn is_at_head(&self) -> bool {
         self.behind() == 0 && self.node >= self.blocks
     }
@@ -162,7 +162,7 @@ impl Reporter {
 
     fn is_due(&self, now: Instant, standing: Standing) -> bool {
         let rates = self.pace.rates();
-        // Where the blocks are at the head, a lane that stands still has said why.
+        // Where the blocks are at the head, a lane that stands still has logged the reason.
         let waits = standing.target - standing.blocks < BEHIND && rates.per_kilosecond == 0;
         let rests = self.at_head || rates.is_zero() || waits;
         let every = if rests { LOG_AT_HEAD_EVERY } else { LOG_EVERY };
