@@ -26,7 +26,7 @@ test: check tests deny
 
 # Every test; those of generated files (SCHEMA.md, openapi/indexer.json, config.example.toml) among them.
 tests: needs
-	cargo test --release --workspace
+	cargo test --release --workspace --no-fail-fast
 
 # What a change must pass beside the tests: format, lints, documentation, benches that compile.
 check: needs
