@@ -1,7 +1,7 @@
-//! What a node says of what is not in its state, as far as a recording tells: for a state that lags by a height.
+//! Answers about a state that nobody recorded: one that lags by a height, or that of a forked history.
 //!
-//! A recording has the answers at the heights that were asked. The state of the height before is that of the last
-//! answer at or below it; where there is none, what was asked about did not exist yet.
+//! A recording has answers at the heights at which the recorder asked. The state of another height is that of the last
+//! answer at or below it; without one, the contract or object does not exist yet.
 
 use bytes::Bytes;
 use http::StatusCode;

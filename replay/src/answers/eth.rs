@@ -247,6 +247,9 @@ fn eth_call(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
         }
         Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
         Some(Outcome::Error(raw)) => Ok(Reply::Error(raw.clone())),
+        None if view.recording.is_forked_at(height) => {
+            Ok(absent::eth_call(view, message.to, message.data, view.state_of(height)))
+        }
         None => Err(missing(view, &format!("eth_call {raw} at height {height}"))),
     }
 }

@@ -161,6 +161,11 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
     {
         return Ok(absent::rest(view, method, path, request.body(), height - 1));
     }
+    if let (Some(height), None) = (height, found)
+        && view.recording.is_forked_at(height)
+    {
+        return Ok(absent::rest(view, method, path, request.body(), view.state_of(height)));
+    }
     let found = found.ok_or_else(|| {
         let at = height.map(|h| format!(" at height {h}")).unwrap_or_default();
         let body = String::from_utf8_lossy(request.body());

@@ -10,7 +10,7 @@
 //!
 //! What a fork cannot have: signatures (`last_commit` keeps those of the recorded blocks, which do not sign the forged
 //! ones), part sets (`parts.hash` stays), EVM hashes that are the Keccak of a header (they are other numbers), and state:
-//! the answers about state are those of the recorded chain.
+//! the answers about state are those of the recorded chain at the height or below, and what has none does not exist.
 
 mod block;
 mod evm;
@@ -57,7 +57,8 @@ impl Recording {
             before = links;
             above.push(forged);
         }
-        self.with_last(format!("{}, forked at {at} by {seed}", self.summary().name), &above)
+        let name = format!("{}, forked at {at} by {seed}", self.summary().name);
+        Ok(self.with_last(name, &above)?.forking_above(at))
     }
 }
 

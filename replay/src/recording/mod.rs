@@ -97,6 +97,8 @@ pub struct Recording {
     summary: Summary,
     heights: Vec<Height>,
     state: Arc<StateAnswers>,
+    /// The height above which this is another history than the recorded one.
+    forked_above: Option<u64>,
     txs: OnceLock<HashMap<[u8; 32], Place>>,
     eth_txs: OnceLock<HashMap<String, Place>>,
     indexed: OnceLock<Vec<Indexed>>,
@@ -131,7 +133,8 @@ impl Recording {
         summary.txs = (summary.txs + new.txs).saturating_sub(old.txs);
         summary.evm_txs = (summary.evm_txs + new.evm_txs).saturating_sub(old.evm_txs);
         summary.trace_frames = (summary.trace_frames + new.trace_frames).saturating_sub(old.trace_frames);
-        Ok(Self::of(summary, [same, last].concat(), Arc::clone(&self.state)))
+        let recording = Self::of(summary, [same, last].concat(), Arc::clone(&self.state));
+        Ok(Self { forked_above: self.forked_above, ..recording })
     }
 
     fn of(summary: Summary, heights: Vec<Height>, state: Arc<StateAnswers>) -> Self {
@@ -139,6 +142,7 @@ impl Recording {
             summary,
             heights,
             state,
+            forked_above: None,
             txs: OnceLock::new(),
             eth_txs: OnceLock::new(),
             indexed: OnceLock::new(),
@@ -146,6 +150,17 @@ impl Recording {
             accounts: OnceLock::new(),
             tx_counts: OnceLock::new(),
         }
+    }
+
+    /// The same with a history above `height` that was not recorded.
+    pub(crate) fn forking_above(self, height: u64) -> Self {
+        let lowest = self.forked_above.map_or(height, |above| above.min(height));
+        Self { forked_above: Some(lowest), ..self }
+    }
+
+    /// Whether the state of a height is that of a history that was not recorded.
+    pub(crate) fn is_forked_at(&self, height: u64) -> bool {
+        self.forked_above.is_some_and(|above| height > above)
     }
 
     /// What and how much is recorded.

@@ -32,6 +32,9 @@ fn number(variable: &str, default: u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_happens_the_index_is_that_of_an_undisturbed_run() {
+    // Silent but for `RUST_LOG=info`.
+    let filter = tracing_subscriber::EnvFilter::from_default_env();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let (first, runs) = (number("CHAOS_SEED", 1), number("CHAOS_RUNS", RUNS));
     let (mut happened, mut pages, begun) = (BTreeMap::<&str, u64>::new(), 0, Instant::now());
     let time = Duration::from_secs(number("CHAOS_SECONDS", u64::MAX));
