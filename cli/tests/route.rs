@@ -12,7 +12,10 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{Cairn, Played, command, get, get_text, post, printed, refused, repository, run, until};
+use store::{Access, Batch, Bounds, Durability, Order, RocksOptions, RocksStore, Store as _, TableSpec};
+use support::{
+    Cairn, Played, command, get, get_text, height, post, printed, refused, repository, run, until,
+};
 
 /// A deposit into the recorded bridge, and the transaction that finalized it on the rollup.
 const DEPOSIT: &str = "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88";
@@ -289,6 +292,54 @@ fn an_indexer_is_not_stopped_by_a_routing_service_that_fails_and_starts_it_again
     assert_eq!(post(&format!("{routing}/v2/tx/track"), &id).0, 200);
     ended(&routing);
     assert_eq!(get(&format!("{url}/status")).0, 200);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
+/// The tables of a database of tracked transfers.
+const TRACKED: &[&TableSpec] = &[
+    RECORDS,
+    &TableSpec { name: "track_answer", tag: 0x11, access: Access::Point },
+    &TableSpec { name: "track_due", tag: 0x12, access: Access::Scan },
+    &TableSpec { name: "track_other", tag: 0x13, access: Access::Point },
+    &TableSpec { name: "track_queue", tag: 0x14, access: Access::Scan },
+    &TableSpec { name: "track_format", tag: 0x15, access: Access::Point },
+];
+const RECORDS: &TableSpec = &TableSpec { name: "track_record", tag: 0x10, access: Access::Point };
+
+#[test]
+fn an_indexer_starts_a_routing_service_again_that_fails_while_it_works() {
+    let pair = Pair::start();
+    let (cairn, url) = pair.route();
+    let id = json!({ "tx_hash": format!("{:064x}", 1), "chain_id": "e2e-l1-1" });
+    assert_eq!(post(&format!("{url}/v2/tx/track"), &id).0, 200);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+    // A record that does not decode.
+    let store = RocksStore::open(Path::new(&pair.data), TRACKED, RocksOptions::default()).unwrap();
+    let rows = store.snapshot().unwrap().scan(RECORDS, Bounds::all(), Order::Asc, 2).unwrap();
+    assert_eq!(rows.len(), 1);
+    let mut batch = Batch::new();
+    batch.put(RECORDS, rows[0].0.clone(), b"{".to_vec());
+    store.commit(batch, Durability::Synced).unwrap();
+    drop(store);
+
+    let played = Played::start("evm-scenario", &[]);
+    let index = pair.dir.path().join("index");
+    let more =
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
+    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let first = cairn.logged("routing");
+    let failed = cairn.logged("the routing service failed");
+    assert!(failed["error"].as_str().unwrap().contains("track_record"), "{failed}");
+    let second = cairn.logged("routing");
+    assert_eq!(second["url"], first["url"], "the same address");
+    // With a longer pause each time.
+    assert_eq!(
+        (&failed["pause"], &cairn.logged("the routing service failed")["pause"]),
+        (&"1s".into(), &"2s".into())
+    );
+    assert_eq!(height(&index), 226, "the index is not disturbed");
     cairn.signal("TERM");
     assert_eq!(cairn.ended().0, Some(0));
 }
