@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use store::RocksStore;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -54,8 +54,13 @@ pub(crate) fn discard(checkpoint: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a checkpoint of `store` where there may be one that somebody left behind.
+/// Makes a checkpoint of `store` where there may be one that somebody left behind. An empty database is refused: its backup
+/// could take the place of a good one.
 pub(crate) fn checkpoint(store: &RocksStore) -> anyhow::Result<PathBuf> {
+    ensure!(
+        schema::open::identity(store)?.is_some(),
+        "the database is empty: nothing is indexed before the node has answered"
+    );
     let path = checkpoint_in(&fs::canonicalize(store.path())?);
     discard(&path).with_context(|| format!("removing {}", path.display()))?;
     store.checkpoint(&path)?;

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use crate::metrics::Samples;
 use crate::serve::Serving;
 use crate::settings::Settings;
 use crate::settings::given::{Follower, Given};
@@ -41,14 +42,17 @@ pub(crate) fn query(given: Given<Follower>) -> anyhow::Result<()> {
     runtime::block_on(async {
         let stop = interrupt::watch()?;
         reread::on_hangup(given, values, dial)?;
-        if let Some(at) = settings.metrics {
-            metrics::start(at, &stop).await?;
-        }
+        let samples = match settings.metrics {
+            Some(at) => metrics::start(at, &stop).await?,
+            None => Samples::default(),
+        };
         let Some(store) = await_database(data, own.path(), options, &stop).await? else { return Ok(()) };
         let store = Arc::new(store);
         check_chain(settings, &store)?;
         let (caught_up, last) = watch::channel(Instant::now());
-        let serving = Serving::start(settings, Arc::clone(&store) as _, ready::keeping_up(last))?;
+        let is_ready = ready::keeping_up(last);
+        samples.set(&store, is_ready.clone());
+        let serving = Serving::start(settings, Arc::clone(&store) as _, is_ready)?;
         let outcome = keep_up(store, &caught_up, &stop).await;
         serving.stop().await;
         outcome

@@ -1,5 +1,6 @@
 //! Metrics in Prometheus' text form, on an address of their own: they are for the operator, not for clients.
 
+use std::fs;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -7,9 +8,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
+use metrics::{describe_gauge, gauge};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use rustix::param::page_size;
+use rustix::time::{ClockId, clock_gettime};
 use schema::meta::{self, BlockLane};
-use store::Store;
+use store::{RocksStore, Store as _};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -20,6 +24,11 @@ use crate::interrupt;
 use crate::serve::{COMMIT, VERSION};
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+
+const DATABASE_BYTES: &str = "cairn_database_bytes";
+const DISK_FREE_BYTES: &str = "cairn_disk_free_bytes";
+const CPU_SECONDS: &str = "process_cpu_seconds_total";
+const RESIDENT_BYTES: &str = "process_resident_memory_bytes";
 
 /// Bounds of the histogram of requests, in seconds: from a row that is in memory to a node that does not answer.
 const SECONDS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
@@ -32,25 +41,54 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 pub(crate) struct Samples(Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>);
 
 impl Samples {
-    /// From now on `sample` is called before each answer. It waits for nothing but a disk.
-    pub(crate) fn set(&self, sample: impl Fn() + Send + Sync + 'static) {
-        // There is one index in a process.
+    /// From now on each answer says how `store` is, and whether it is ready to be served. That waits for nothing but a disk.
+    pub(crate) fn set(
+        &self,
+        store: &Arc<RocksStore>,
+        is_ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) {
+        // Metrics are served for longer than the store is open.
+        let store = Arc::downgrade(store);
+        let sample = move || {
+            if let Some(store) = store.upgrade() {
+                sample_database(&store, is_ready().is_ok());
+            }
+        };
+        // There is one database in a process.
         drop(self.0.set(Box::new(sample)));
     }
 }
 
-/// Samples readiness and the database: its size, and the time of its last block.
-pub(crate) fn sample_index(store: &dyn Store, is_ready: bool) {
-    metrics::gauge!("cairn_ready").set(f64::from(u8::from(is_ready)));
+/// Samples readiness and the database: its size, the room that is left for it, and the time of its last block.
+fn sample_database(store: &RocksStore, is_ready: bool) {
+    gauge!("cairn_ready").set(f64::from(u8::from(is_ready)));
     let last = store.snapshot().ok().and_then(|snapshot| meta::read::<BlockLane>(&*snapshot).ok().flatten());
     // Seconds, and sizes of disks, are below 2^53.
     #[expect(clippy::cast_precision_loss)]
     if let Some(last) = last {
-        metrics::gauge!("cairn_last_block_time_seconds").set((last.time / 1_000_000_000) as f64);
+        gauge!("cairn_last_block_time_seconds").set((last.time / 1_000_000_000) as f64);
     }
+    for (name, bytes) in [(DATABASE_BYTES, store.disk_bytes()), (DISK_FREE_BYTES, store.free_bytes())] {
+        #[expect(clippy::cast_precision_loss)]
+        if let Ok(bytes) = bytes {
+            gauge!(name).set(bytes as f64);
+        }
+    }
+}
+
+/// Samples the process. The names are those that every Prometheus client gives to these numbers; the first is a gauge
+/// because a counter of our exporter has whole seconds only.
+fn sample_process() {
+    let cpu = clock_gettime(ClockId::ProcessCPUTime);
+    // Nanoseconds of a second, and bytes of memory, are below 2^53; a clock that runs for 2^53 seconds is none.
     #[expect(clippy::cast_precision_loss)]
-    if let Ok(bytes) = store.disk_bytes() {
-        metrics::gauge!("cairn_database_bytes").set(bytes as f64);
+    gauge!(CPU_SECONDS).set(cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9);
+    // Pages: all, resident, … (`proc_pid_statm(5)`). Other systems than Linux do not have the file.
+    let pages = fs::read_to_string("/proc/self/statm").ok();
+    let resident = pages.and_then(|pages| pages.split(' ').nth(1)?.parse::<usize>().ok());
+    #[expect(clippy::cast_precision_loss)]
+    if let Some(resident) = resident {
+        gauge!(RESIDENT_BYTES).set((resident * page_size()) as f64);
     }
 }
 
@@ -72,6 +110,7 @@ pub(crate) async fn start(at: SocketAddr, stop: &watch::Receiver<bool>) -> anyho
     tokio::spawn(async move {
         let reader = handle.clone();
         let answer = move |request: Request<_>| {
+            sample_process();
             if let Some(sample) = sampled.0.get() {
                 sample();
             }
@@ -108,13 +147,13 @@ fn describe() {
     web::meter::describe();
     node::describe_metrics();
     ingest::meter::describe();
-    metrics::describe_gauge!("cairn_build_info", "1; version and commit of the program are its labels");
-    metrics::gauge!("cairn_build_info", "version" => VERSION, "commit" => COMMIT).set(1.0);
-    metrics::describe_gauge!("cairn_ready", "1 while /readyz says that the program is ready");
-    metrics::describe_gauge!("cairn_last_block_time_seconds", "time of the last indexed block, since 1970");
-    metrics::describe_gauge!("cairn_database_bytes", "size of the database on disk, logs included");
-    metrics::describe_gauge!(
-        "cairn_height",
-        "last height: of the chain as the node tells it, and of each lane"
-    );
+    describe_gauge!("cairn_build_info", "1; version and commit of the program are its labels");
+    gauge!("cairn_build_info", "version" => VERSION, "commit" => COMMIT).set(1.0);
+    describe_gauge!("cairn_ready", "1 while /readyz says that the program is ready");
+    describe_gauge!("cairn_last_block_time_seconds", "time of the last indexed block, since 1970");
+    describe_gauge!(DATABASE_BYTES, "size of the database on disk, logs included");
+    describe_gauge!(DISK_FREE_BYTES, "bytes that are free on the file system of the database");
+    describe_gauge!(CPU_SECONDS, "CPU time of the process in user and system mode");
+    describe_gauge!(RESIDENT_BYTES, "memory of the process that is not paged out");
+    describe_gauge!("cairn_height", "last height: of the chain as the node tells it, and of each lane");
 }

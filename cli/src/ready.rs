@@ -95,7 +95,7 @@ fn not_silent(heard: &[Heard], height: u64) -> Result<(), String> {
 }
 
 /// Ready while the last time that the follower caught up with its database is recent.
-pub(crate) fn keeping_up(caught_up: watch::Receiver<Instant>) -> impl Fn() -> Result<(), String> {
+pub(crate) fn keeping_up(caught_up: watch::Receiver<Instant>) -> impl Fn() -> Result<(), String> + Clone {
     move || {
         let ago = caught_up.borrow().elapsed();
         if ago <= FOLLOWER_LAG {

@@ -61,34 +61,13 @@ pub(crate) async fn index(
         let ready = Arc::clone(&ready);
         move || ready.check()
     };
-    samples.set({
-        // Metrics are served for longer than the store is open.
-        let (ready, store) = (Arc::clone(&ready), Arc::downgrade(&store));
-        move || {
-            if let Some(store) = store.upgrade() {
-                metrics::sample_index(&*store, ready.check().is_ok());
-            }
-        }
-    });
+    samples.set(&store, is_ready.clone());
     // Before the node is asked for anything: what is there is served, whether or not it answers.
     let mut serving = match (serves, ingest::is_there(&config, &*store)?) {
         (false, _) => None,
         (true, true) => Some(Serving::start(settings, Arc::clone(&store) as _, is_ready)?),
         (true, false) => Some(Serving::wait(settings, is_ready)?),
     };
-    let ingest = tokio::select! {
-        ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
-        () = interrupt::stopped(stop) => {
-            if let Some(serving) = serving {
-                serving.stop().await;
-            }
-            return Ok(());
-        }
-    };
-    ready.follow(ingest.marks());
-    if let Some(serving) = &mut serving {
-        serving.open(settings, Arc::clone(&store) as _).await?;
-    }
     let routing = match settings.route.as_ref().filter(|_| serves) {
         Some(route) => Some(Supervisor::start(route.clone(), true)?),
         None => None,
@@ -102,11 +81,25 @@ pub(crate) async fn index(
     };
     // Held while a thread works on the store that nobody waits for.
     let tidying = Arc::new(Semaphore::new(1));
+    let indexing = async {
+        let ingest = tokio::select! {
+            ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
+            () = interrupt::stopped(stop) => return Ok(()),
+        };
+        ready.follow(ingest.marks());
+        if let Some(serving) = &mut serving {
+            serving.open(settings, Arc::clone(&store) as _).await?;
+        }
+        tokio::select! {
+            outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
+            outcome = watch_over(&ingest, (&store, &tidying), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
+        }
+    };
+    // Routes and backups do not wait for the node of this chain either.
     let outcome = tokio::select! {
-        outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
+        outcome = indexing => outcome,
         never = control::serve(Arc::clone(&store), Arc::clone(&tidying)) => match never {},
         never = routes => match never {},
-        outcome = watch_over(&ingest, (&store, &tidying), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
     };
     // What ends the select may be any part of it: the servers answer what they have begun in every case.
     let stop_serving = async {

@@ -71,6 +71,7 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
         "cairn_build_info{version=",
         "cairn_last_block_time_seconds 1",
         "cairn_database_bytes ",
+        "cairn_lane_stopped{lane=\"internal_txs\"} 0",
         "cairn_node_endpoint_up{service=\"comet\",",
         "cairn_node_endpoint_websocket{service=\"comet\",",
         "cairn_http_requests_total{endpoint=\"/status\",status=\"200\"} 1",
@@ -78,6 +79,16 @@ fn a_chain_is_indexed_served_stopped_rolled_back_and_continued() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
+    let sample = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|value| value.parse::<f64>().ok()).unwrap_or_default()
+    };
+    let cpu = sample("process_cpu_seconds_total");
+    // The program has indexed for some seconds at most, and the exporter rounds nothing.
+    assert!(0.0 < cpu && cpu < 1000.0 && cpu.fract() > 0.0, "{cpu}");
+    let resident = sample("process_resident_memory_bytes");
+    assert!((4e6..4e9).contains(&resident), "{resident}");
+    assert!(sample("cairn_disk_free_bytes") > 1e6 && sample("cairn_database_bytes") > 1e4, "{text}");
     cairn.signal("INT");
     assert_eq!(cairn.ended().0, Some(0));
     assert_eq!(digest(&data), whole);
@@ -147,6 +158,7 @@ fn a_query_process_follows_a_database_that_another_one_makes_and_makes_again_aft
     let (code, counted) = get_text(&metrics);
     let line = "cairn_http_requests_total{endpoint=\"/indexer/tx/v1/txs\",status=\"200\"} 1";
     assert!(code == 200 && counted.contains(line), "{counted}");
+    assert!(counted.contains("cairn_ready 1") && counted.contains("cairn_disk_free_bytes "), "{counted}");
 
     for process in [ingest, query] {
         process.signal("TERM");

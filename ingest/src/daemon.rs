@@ -31,7 +31,7 @@ use crate::endorse::Endorsements;
 use crate::fork::{Damping, Forks, Verdict};
 use crate::lanes::Cores;
 use crate::marks::{Marks, Published};
-use crate::meter::Event;
+use crate::meter::{self, Event};
 use crate::rich::handover::Handover;
 
 /// How often a full disk is looked at.
@@ -83,6 +83,7 @@ impl Ingest {
         // Boxed, or whoever awaits this has all of it in its own layout.
         let work = async {
             while !*stop.borrow() {
+                meter::lane_stopped("blocks", false);
                 if let Err(error) = Box::pin(self.run_lanes(stop.clone())).await {
                     tokio::select! {
                         recovered = Box::pin(self.recover_or_give_up(error)) => recovered?,
@@ -222,6 +223,7 @@ impl Ingest {
     async fn give_up(&self, error: Error) -> Result<(), Error> {
         let Some(pause) = self.config.keep_trying.filter(|_| error.is_the_nodes()) else { return Err(error) };
         tracing::error!(error = %causes(&error), retry_in = ?pause, "the index cannot go on");
+        meter::lane_stopped("blocks", true);
         tokio::time::sleep(pause).await;
         Ok(())
     }

@@ -127,6 +127,7 @@ impl Ingest {
     /// Runs the internal-transaction lane, again and again if it fails, until it is told to stop.
     pub(crate) async fn run_calls(&self, mut halt: watch::Receiver<bool>) {
         while self.has_calls() && !*halt.borrow() {
+            meter::lane_stopped("internal_txs", false);
             let outcome = match self.call_lane(halt.clone()) {
                 Ok(lane) => lane.run().await,
                 Err(error) => Err(error),
@@ -163,6 +164,7 @@ impl Ingest {
     /// Runs the rich list's lane, again and again if it fails, until it is told to stop.
     pub(crate) async fn run_rich_list(&self, mut halt: watch::Receiver<bool>) {
         while self.has_rich_list() && !*halt.borrow() {
+            meter::lane_stopped("rich_list", false);
             let lane = RichList {
                 node: Arc::clone(&self.node),
                 store: Arc::clone(&self.store),
@@ -196,7 +198,6 @@ impl Ingest {
             () = waiting => {}
             _ = halt.wait_for(|halt| *halt) => {}
         }
-        meter::lane_stopped(lane, false);
     }
 
     fn call_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<CallSource, AtOnce, CallSink>, Error> {

@@ -161,6 +161,11 @@ impl RocksStore {
         &self.path
     }
 
+    /// Bytes that are free on its file system.
+    pub fn free_bytes(&self) -> Result<u64, Error> {
+        space::free(&self.path)
+    }
+
     fn moment(&self) -> RocksSnapshot<'_> {
         match &self.role {
             Role::Owner { handle, .. } => RocksSnapshot::pinned(self, &handle.db),

@@ -138,6 +138,54 @@ fn a_node_that_is_killed_and_comes_back_is_logged_once_each_and_followed() {
 }
 
 #[test]
+fn an_index_whose_node_is_away_for_a_minute_is_not_ready_names_the_endpoint_and_recovers_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut played = Played::start("evm-scenario", &["--up-to", "150"]);
+    let mut cairn = Cairn::start(&played.flags("run", &dir.path().join("data")));
+    let url = cairn.url();
+    cairn.logged("caught up");
+    until_ready(&url);
+    played.end();
+    cairn.logged("the endpoint does not answer");
+    // Shorter outages, such as a restart of the node, leave it ready.
+    until_ready(&url);
+    // More than a minute passes here. The height is the tip less `ready_lag`.
+    let reason = until_not_ready(&url, "no endpoint of the node that has height 100 has answered for 6");
+    assert!(reason.contains("; comet 127.0.0.1:") && reason.contains("Connection refused"), "{reason}");
+    assert_eq!(get(&format!("{url}/status")).1["height"], 150, "it still serves");
+    played.begin(&[]);
+    until_height(&url, LAST);
+    until_ready(&url);
+}
+
+#[test]
+fn a_node_that_has_pruned_the_balances_of_old_heights_delays_the_rich_list_alone_with_one_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    // A round takes 5 s: the chain grows for three of them.
+    let played = Played::start("evm-scenario", &["--block-every", "60ms"]);
+    // A second node, for its REST alone: it has the state of the last height only.
+    let other = Played::start("evm-scenario", &["--fault", "rest:pruned=1000"]);
+    let rest = other.services().chunks(2).find(|pair| pair[0] == "--rest").unwrap()[1].to_owned();
+    let mut cairn = Cairn::start(&with(played.flags("run", &dir.path().join("data")), "--rest", &rest));
+    let url = cairn.url();
+    let warning = "the node has pruned the state of the baseline: it is taken at a later height";
+    let warned = cairn.logged(warning);
+    let (_, status) = get(&format!("{url}/status"));
+    assert!(status["height"].as_u64() >= warned["latest"].as_u64(), "blocks go on: {status}");
+    assert_eq!((&warned["level"], &status["rich_list_height"]), (&"WARN".into(), &0.into()));
+    until("every lane", || {
+        let (_, status) = get(&format!("{url}/status"));
+        ["height", "internal_tx_height", "rich_list_height"]
+            .iter()
+            .all(|lane| status[lane] == LAST)
+            .then_some(())
+    });
+    until_ready(&url);
+    cairn.signal("TERM");
+    assert!(!cairn.everything().contains(warning), "once a minute");
+}
+
+#[test]
 fn a_node_that_hangs_is_followed_when_it_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("evm-scenario", &["--block-every", "20ms"]);
@@ -161,15 +209,42 @@ fn a_node_that_hangs_is_followed_when_it_goes_on() {
 fn a_node_that_does_not_trace_is_told_what_to_enable_and_everything_else_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start("evm-scenario", &["--fault", "json-rpc:no-tracing"]);
-    let mut cairn = Cairn::start(&played.flags("run", &dir.path().join("data")));
+    let data = dir.path().join("data");
+    let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--metrics", "127.0.0.1:0"]].concat());
+    let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
     let url = cairn.url();
     let stopped = cairn.logged("the lane has stopped and is tried again");
+    until("the lane to count as stopped", || stopped_lanes(&metrics).eq(&["internal_txs"]).then_some(()));
     assert_eq!(stopped["lane"], "internal_txs");
     assert!(stopped["error"].as_str().unwrap().contains("add `debug`"), "{stopped}");
     until_height(&url, LAST);
     until_ready(&url);
     // The first block cannot be traced by any node.
     assert!(get(&format!("{url}/status")).1["internal_tx_height"].as_u64() <= Some(1));
+}
+
+/// The lanes that have stopped, by the metrics at `url`.
+fn stopped_lanes(url: &str) -> Vec<String> {
+    let (_, text) = get_text(url);
+    let lanes = text.lines().filter_map(|line| line.strip_prefix(r#"cairn_lane_stopped{lane=""#));
+    lanes.filter_map(|lane| lane.strip_suffix(r#""} 1"#)).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_node_that_keeps_no_results_stops_the_index_until_it_is_corrected() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut played = Played::start("evm-scenario", &["--fault", "comet:discard-abci-responses"]);
+    let data = dir.path().join("data");
+    let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--metrics", "127.0.0.1:0"]].concat());
+    let metrics = cairn.logged("metrics")["url"].as_str().unwrap().to_owned();
+    let url = cairn.url();
+    let stopped = cairn.logged("the index cannot go on");
+    assert!(stopped["error"].as_str().unwrap().contains("discard_abci_responses"), "{stopped}");
+    until("the lane to count as stopped", || stopped_lanes(&metrics).eq(&["blocks"]).then_some(()));
+    played.end();
+    played.begin(&[]);
+    until_height(&url, LAST);
+    assert!(stopped_lanes(&metrics).is_empty());
 }
 
 #[test]

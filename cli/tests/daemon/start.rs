@@ -102,6 +102,28 @@ fn a_rich_list_that_is_off_is_told_with_the_reason_wherever_it_is_missed() {
 }
 
 #[test]
+fn what_is_off_because_of_a_setting_is_logged_with_the_setting() {
+    let dir = tempfile::tempdir().unwrap();
+    for recording in ["move-scenario", "wasm-scenario"] {
+        let played = Played::start(recording, &[]);
+        let data = dir.path().join(recording);
+        let mut flags = without(&played.flags("run", &data), &["--rest"]);
+        flags.extend(["--prefix", "init"]);
+        let mut cairn = Cairn::start(&flags);
+        let warned = cairn.logged("no REST address: NFTs are indexed when there is one; set `rest`");
+        assert_eq!(warned["level"], "WARN", "{warned}");
+    }
+    let played = Played::start("evm-scenario", &[]);
+    let data = dir.path().join("evm");
+    let mut cairn = Cairn::start(&[&played.flags("run", &data)[..], &["--rich-list", "false"]].concat());
+    let logged = cairn.logged("the rich list is off");
+    let reason = "the setting `rich_list` is false";
+    assert_eq!((&logged["level"], &logged["reason"]), (&"INFO".into(), &reason.into()), "{logged}");
+    let url = cairn.url();
+    assert_eq!(get(&format!("{url}/status")).1["rich_list_off"], reason);
+}
+
+#[test]
 fn another_vm_or_start_than_the_databases_is_refused_whether_or_not_the_node_answers() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
