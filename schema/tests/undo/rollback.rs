@@ -14,7 +14,10 @@ use schema::meta::{self, BlockLane, CallLane};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets};
 use schema::nft::fold::{self, At};
 use schema::nft::rebuild::FOLDED;
-use schema::nft::{Change, Collection, Entry, Mint, NewCollection, Refused, TokenName};
+use schema::nft::{
+    Change, Collection, Entry, Mint, NewCollection, Question, Questions, Refused, TokenName, Waiter, Waiting,
+    question_number,
+};
 use schema::payload::{Codec, Frames, Kind};
 use schema::rollback::{finish_pending, is_pending, rollback};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
@@ -36,7 +39,7 @@ fn account(n: u64) -> Account {
 }
 
 /// A chain of `last` heights with a transaction each; those up to `mints` mint tokens.
-fn chain_of(last: u64, mints: u64) -> MemStore {
+pub(crate) fn chain_of(last: u64, mints: u64) -> MemStore {
     let store = database();
     let codec = Codec::load(&*store.snapshot().unwrap()).unwrap();
     let mut counts = Counts::new(10_000);
@@ -105,6 +108,8 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
 
     if height.is_multiple_of(100) {
         txn.put::<Refused>(&Owner(fresh), &height);
+        txn.put::<Questions>(&question_number(height, 7), &Message(Question::default()));
+        txn.put::<Waiting>(&(Owner(busy), height, 7), &Message(Waiter::default()));
     }
     let lane =
         BlockLane { height, txs: height, evm_txs: height, hash: hash.to_vec(), ..BlockLane::default() };
@@ -129,19 +134,24 @@ fn mint(txn: &mut Txn<'_>, height: u64) {
     fold::record(txn, At { height, time: 0 }, entries).unwrap();
 }
 
-fn digests(store: &dyn Store) -> Vec<TableDigest> {
+pub(crate) fn digests(store: &dyn Store) -> Vec<TableDigest> {
     digest::tables(&*store.snapshot().unwrap()).unwrap()
 }
 
 fn copy(from: &MemStore) -> MemStore {
-    let (store, snapshot, mut batch) = (MemStore::new(), from.snapshot().unwrap(), Batch::new());
+    let store = MemStore::new();
+    copy_into(from, &store);
+    store
+}
+
+pub(crate) fn copy_into(from: &MemStore, store: &dyn Store) {
+    let (snapshot, mut batch) = (from.snapshot().unwrap(), Batch::new());
     for spec in schema::TABLES {
         for (key, value) in snapshot.scan(spec, Bounds::all(), Order::Asc, usize::MAX).unwrap() {
             batch.put(spec, key, value);
         }
     }
     store.commit(batch, Durability::Buffered).unwrap();
-    store
 }
 
 /// A store that counts the rows that are read, and fails for good after some commits.
@@ -235,7 +245,7 @@ fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
     };
     // The same place between two sets, so that the same goes.
     let (small, large) = (read(640), read(2560));
-    // The end of each list of Cosmos accounts is read, all sets and what is not an NFT.
+    // The end of each list of Cosmos accounts is read, all sets, what is not an NFT and what waits.
     let grows = [
         (COUNT.name, AccountTxs::SPEC.tag),
         (COUNT.name, AccountSetTxs::SPEC.tag),
@@ -245,6 +255,7 @@ fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
         (SetTxs::SPEC.name, 0),
         (MsgSets::SPEC.name, 0),
         (Refused::SPEC.name, 0),
+        (Waiting::SPEC.name, 0),
     ];
     for (table, rows) in &large {
         // A search in a list that is four times as long takes two more steps.
