@@ -110,7 +110,9 @@ pub fn is_pending(store: &dyn Store) -> Result<bool, Error> {
 
 /// Finishes what was begun and interrupted, if there is anything. To be called before a lane starts.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
-    match meta::read(&*store.snapshot()?)? {
+    // Read before the match, whose arms would else hold the snapshot through the whole rollback.
+    let pending: Option<PendingRollback> = meta::read(&*store.snapshot()?)?;
+    match pending {
         Some(PendingRollback { to, damaged: true, .. }) => damaged::finish(store, to)?,
         Some(pending) => finish(store, pending)?,
         None => {}

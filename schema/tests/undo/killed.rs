@@ -17,7 +17,7 @@ const DIRECTORY: &str = "SCHEMA_KILL_TEST_DIRECTORY";
 const LAST: u64 = 400;
 const TO: u64 = 120;
 
-/// Commits that are reported before the child is killed: fewer than any stage of the rollback takes.
+/// Commits that are reported before the child is killed: fewer than the fold of the NFT log takes.
 const COMMITS: usize = 3;
 
 fn open(path: &Path) -> RocksStore {
