@@ -3,7 +3,8 @@
 //! Every list is in the order of sequences, so the rows of the blocks that go are the tail of each list; nothing needs
 //! to be remembered for it. Tables by sequence or height end earlier; rows by hash are found by the records that go. NFTs are
 //! folded again from what stays of their log, if it was cut; the rich list takes back its changes, or begins anew if they are
-//! too many. Of what stays it reads the end of each list of a Cosmos account, and the log of NFTs if that was cut.
+//! too many. Of what stays it reads the end of each list of a Cosmos account, and the log of NFTs if that was cut. Where few
+//! blocks go, folding that log is most of the time, and more than half of it is finding the next tower of ranked sets.
 //!
 //! It takes several commits. The first writes down that it has begun, those after it how far it has come: a database
 //! with the mark is finished before anything else is done with it, from where it was interrupted ([`finish_pending`]).
@@ -110,7 +111,9 @@ pub fn is_pending(store: &dyn Store) -> Result<bool, Error> {
 
 /// Finishes what was begun and interrupted, if there is anything. To be called before a lane starts.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
-    match meta::read(&*store.snapshot()?)? {
+    // Read before the match, whose arms would else hold the snapshot through the whole rollback.
+    let pending: Option<PendingRollback> = meta::read(&*store.snapshot()?)?;
+    match pending {
         Some(PendingRollback { to, damaged: true, .. }) => damaged::finish(store, to)?,
         Some(pending) => finish(store, pending)?,
         None => {}

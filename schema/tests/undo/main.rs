@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
+mod killed;
 mod rollback;
 
 use schema::audit::{Ground, Report, audit};

@@ -10,21 +10,26 @@ use schema::digest::{self, TableDigest};
 use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
 use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
 use schema::keys::{Owner, Role, hash_prefix};
-use schema::meta::{self, BlockLane, CallLane};
+use schema::meta::{self, BlockLane, CallLane, PendingNftRebuild, PendingRollback, Rewinds, RichLane};
 use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets};
 use schema::nft::fold::{self, At};
 use schema::nft::rebuild::FOLDED;
-use schema::nft::{Change, Collection, Entry, Mint, NewCollection, Refused, TokenName};
+use schema::nft::{
+    Change, Collection, Entry, Mint, NameChanges, NewCollection, Question, Questions, Refused, TokenName,
+    Tokens, Waiter, Waiting, question_number,
+};
 use schema::payload::{Codec, Frames, Kind};
+use schema::rich::{Holders, set_balance};
 use schema::rollback::{finish_pending, is_pending, rollback};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
-use store::key::Text;
+use schema::undo::{Lane, Record, UndoRecords};
+use store::key::{All, Text};
 use store::{
     Batch, Bounds, COUNT, Counts, Durability, List as _, MemStore, Message, Order, RANK, Row, Snapshot,
     Store, Table as _, TableSpec, Txn,
 };
 
-use crate::{database, hash};
+use crate::{End, commit, database, hash, records_by_key};
 
 /// Tokens minted in each height that mints.
 const MINTED: u64 = 40;
@@ -36,7 +41,7 @@ fn account(n: u64) -> Account {
 }
 
 /// A chain of `last` heights with a transaction each; those up to `mints` mint tokens.
-fn chain_of(last: u64, mints: u64) -> MemStore {
+pub(crate) fn chain_of(last: u64, mints: u64) -> MemStore {
     let store = database();
     let codec = Codec::load(&*store.snapshot().unwrap()).unwrap();
     let mut counts = Counts::new(10_000);
@@ -105,6 +110,8 @@ fn block(txn: &mut Txn<'_>, codec: &Codec, height: u64) {
 
     if height.is_multiple_of(100) {
         txn.put::<Refused>(&Owner(fresh), &height);
+        txn.put::<Questions>(&question_number(height, 7), &Message(Question::default()));
+        txn.put::<Waiting>(&(Owner(busy), height, 7), &Message(Waiter::default()));
     }
     let lane =
         BlockLane { height, txs: height, evm_txs: height, hash: hash.to_vec(), ..BlockLane::default() };
@@ -129,34 +136,43 @@ fn mint(txn: &mut Txn<'_>, height: u64) {
     fold::record(txn, At { height, time: 0 }, entries).unwrap();
 }
 
-fn digests(store: &dyn Store) -> Vec<TableDigest> {
+pub(crate) fn digests(store: &dyn Store) -> Vec<TableDigest> {
     digest::tables(&*store.snapshot().unwrap()).unwrap()
 }
 
 fn copy(from: &MemStore) -> MemStore {
-    let (store, snapshot, mut batch) = (MemStore::new(), from.snapshot().unwrap(), Batch::new());
+    let store = MemStore::new();
+    copy_into(from, &store);
+    store
+}
+
+pub(crate) fn copy_into(from: &MemStore, store: &dyn Store) {
+    let (snapshot, mut batch) = (from.snapshot().unwrap(), Batch::new());
     for spec in schema::TABLES {
         for (key, value) in snapshot.scan(spec, Bounds::all(), Order::Asc, usize::MAX).unwrap() {
             batch.put(spec, key, value);
         }
     }
     store.commit(batch, Durability::Buffered).unwrap();
-    store
 }
 
-/// A store that counts the rows that are read, and fails for good after some commits.
+/// A store that counts the rows that are read and the snapshots that are held, and fails for good after some commits.
 struct Watched {
     store: MemStore,
     /// By table; of tables that several share, by the first byte of the key too.
     read: Mutex<BTreeMap<(&'static str, u8), u64>>,
     commits_left: AtomicU64,
+    held: AtomicU64,
+    /// Snapshots held during a commit, at most.
+    most_held: AtomicU64,
 }
 
 struct WatchedSnapshot<'a>(Box<dyn Snapshot + 'a>, &'a Watched);
 
 impl Watched {
     fn new(store: MemStore, commits: u64) -> Self {
-        Self { store, read: Mutex::default(), commits_left: AtomicU64::new(commits) }
+        let (commits_left, held, most_held) = (commits.into(), 0.into(), 0.into());
+        Self { store, read: Mutex::default(), commits_left, held, most_held }
     }
 
     fn count(&self, table: &'static TableSpec, key: &[u8]) {
@@ -173,10 +189,12 @@ impl Watched {
 
 impl Store for Watched {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
+        self.held.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(WatchedSnapshot(self.store.snapshot()?, self)))
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), store::Error> {
+        self.most_held.fetch_max(self.held.load(Ordering::Relaxed), Ordering::Relaxed);
         match self.commits_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
             Ok(_) => self.store.commit(batch, durability),
             Err(_) => Err(store::Error::ReadOnly { path: "the end".into() }),
@@ -189,6 +207,12 @@ impl Store for Watched {
 
     fn disk_bytes(&self) -> Result<u64, store::Error> {
         self.store.disk_bytes()
+    }
+}
+
+impl Drop for WatchedSnapshot<'_> {
+    fn drop(&mut self) {
+        self.1.held.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -231,11 +255,12 @@ fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
         let store = Watched::new(chain_of(end, 10), u64::MAX);
         rollback(&store, end - 20).unwrap();
         assert_eq!(digests(&store.store), digests(&chain_of(end - 20, 10)));
+        assert_eq!(store.most_held.load(Ordering::Relaxed), 1, "no snapshot is held from stage to stage");
         store.take_read()
     };
     // The same place between two sets, so that the same goes.
     let (small, large) = (read(640), read(2560));
-    // The end of each list of Cosmos accounts is read, all sets and what is not an NFT.
+    // The end of each list of Cosmos accounts is read, all sets, what is not an NFT and what waits.
     let grows = [
         (COUNT.name, AccountTxs::SPEC.tag),
         (COUNT.name, AccountSetTxs::SPEC.tag),
@@ -245,6 +270,7 @@ fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
         (SetTxs::SPEC.name, 0),
         (MsgSets::SPEC.name, 0),
         (Refused::SPEC.name, 0),
+        (Waiting::SPEC.name, 0),
     ];
     for (table, rows) in &large {
         // A search in a list that is four times as long takes two more steps.
@@ -261,6 +287,58 @@ fn what_is_read_grows_with_what_goes_and_not_with_what_stays() {
         large[&(COUNT.name, AccountEvmTxs::SPEC.tag)] < 3 * 20
             && large[&(COUNT.name, AccountCalls::SPEC.tag)] < 3 * 20
     );
+}
+
+#[test]
+fn a_rollback_takes_the_rich_list_back_and_lets_all_names_be_read_again() {
+    let (store, to) = (chain_of(40, 30), 20);
+    commit(&store, End::Plain, |txn| {
+        meta::put(txn, &RichLane { height: 40, baseline: 1, ..RichLane::default() });
+    });
+    rollback(&store, to).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    assert_eq!(meta::read::<RichLane>(&*snapshot).unwrap().unwrap().height, to);
+    let changes = store::table::rows::<NameChanges>(&*snapshot, &All, Order::Desc, 1).unwrap();
+    assert_eq!(changes[0].1, b"", "the row that stands for all names");
+    assert_eq!(meta::read::<Rewinds>(&*snapshot).unwrap(), Some(Rewinds { count: 1, last_to: to }));
+}
+
+#[test]
+fn what_stands_beside_a_removed_range_stays() {
+    let (store, to, contract) = (chain_of(40, 30), 20, [0xcc; 20]);
+    commit(&store, End::Plain, |txn| {
+        meta::put(txn, &RichLane { height: to, baseline: 1, ..RichLane::default() });
+        set_balance(txn, &contract, &[1; 20], Some([7; 32])).unwrap();
+        for lane in [1_u8, 2] {
+            for height in [to, to + 1] {
+                txn.put::<UndoRecords>(&(lane, height, 0), &Message(Record::default()));
+            }
+        }
+    });
+    rollback(&store, to).unwrap();
+    assert_eq!(records_by_key(&store), [(to, 0), (to, 0)]);
+    let snapshot = store.snapshot().unwrap();
+    // Its counts share a table with those of the NFTs.
+    assert_eq!(store::ranked::len::<Holders>(&*snapshot, &contract).unwrap(), 1);
+}
+
+#[test]
+fn what_an_earlier_version_began_is_finished() {
+    let (whole, to) = (chain_of(60, 30), 20);
+    // It kept no note of how far it had come.
+    let store = copy(&whole);
+    commit(&store, End::Plain, |txn| meta::put(txn, &PendingRollback { to, ..PendingRollback::default() }));
+    finish_pending(&store).unwrap();
+    assert_eq!(digests(&store), digests(&chain_of(to, to)));
+    // It emptied the tables of NFTs row by row.
+    let store = copy(&whole);
+    commit(&store, End::Plain, |txn| {
+        meta::put(txn, &PendingNftRebuild::default());
+        let (token, _) = store::table::rows::<Tokens>(txn, &All, Order::Asc, 1).unwrap().remove(0);
+        txn.delete::<Tokens>(&token);
+    });
+    finish_pending(&store).unwrap();
+    assert_eq!(digests(&store), digests(&whole));
 }
 
 #[test]
@@ -305,10 +383,14 @@ fn an_interrupted_rollback_continues_where_it_was() {
         if commits == 0 {
             continue;
         }
+        // Readers look for nothing that is being removed.
+        let snapshot = store.store.snapshot().unwrap();
+        assert_eq!(Lane::ALL.map(|lane| lane.height(&*snapshot).unwrap()), [to, to]);
+        drop(snapshot);
         // It ends again and again, after fewer commits than the fold takes: if it began anew it would never be done.
         let mut rounds = 0;
         loop {
-            store.commits_left.store(1 + rounds % 5, Ordering::Relaxed);
+            store.commits_left.store(1 + rounds % 3, Ordering::Relaxed);
             rounds += 1;
             if finish_pending(&store).is_ok() {
                 break;

@@ -97,6 +97,10 @@ impl Cut<'_> {
     }
 
     fn commit(&mut self) -> Result<(), Error> {
+        // Most lists stay as they are.
+        if self.batch.is_empty() {
+            return Ok(());
+        }
         self.store.commit(std::mem::take(&mut self.batch), Durability::Buffered)
     }
 }

@@ -1,0 +1,102 @@
+//! A rollback on disk whose process is killed.
+
+use std::env;
+use std::io::{BufRead, BufReader, Write, stdin, stdout};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use schema::rewind::{By, rewind};
+use schema::rollback::is_pending;
+use store::{Batch, Durability, RocksOptions, RocksStore, Snapshot, Store};
+
+use crate::rollback::{chain_of, copy_into, digests};
+
+/// Tells the child which database to take back.
+const DIRECTORY: &str = "SCHEMA_KILL_TEST_DIRECTORY";
+
+const LAST: u64 = 400;
+const TO: u64 = 120;
+
+/// Commits that are reported before the child is killed: fewer than the fold of the NFT log takes.
+const COMMITS: usize = 3;
+
+fn open(path: &Path) -> RocksStore {
+    RocksStore::open(path, schema::TABLES, RocksOptions::default()).unwrap()
+}
+
+/// A store that waits for a line on standard input before each commit, and writes one to standard output after it.
+struct Stepped(RocksStore);
+
+impl Store for Stepped {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
+        self.0.snapshot()
+    }
+
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), store::Error> {
+        assert_ne!(stdin().read_line(&mut String::new()).unwrap(), 0, "the parent process has ended");
+        self.0.commit(batch, durability)?;
+        stdout().write_all(b"\ncommitted\n").unwrap();
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), store::Error> {
+        self.0.sync()
+    }
+
+    fn disk_bytes(&self) -> Result<u64, store::Error> {
+        self.0.disk_bytes()
+    }
+}
+
+/// Not a test of its own: the process that the test below starts and kills.
+#[test]
+#[ignore = "started by the test that kills it"]
+fn child_that_takes_a_database_back() {
+    let Ok(directory) = env::var(DIRECTORY) else { return };
+    rewind(&Stepped(open(Path::new(&directory))), TO).unwrap();
+}
+
+/// Lets a child make some commits, and kills it while it makes the next one. False if the rollback ended before that.
+fn step_and_kill(directory: &Path) -> bool {
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "killed::child_that_takes_a_database_back", "--nocapture"])
+        .env(DIRECTORY, directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut grants = child.stdin.take().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut commits = lines.filter(|line| line.as_ref().is_ok_and(|line| line == "committed"));
+    for _ in 0..COMMITS {
+        // A child that has ended takes none.
+        if writeln!(grants).is_err() || commits.next().is_none() {
+            assert!(child.wait().unwrap().success());
+            return false;
+        }
+    }
+    drop(writeln!(grants));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    true
+}
+
+#[test]
+fn a_rollback_that_is_killed_again_and_again_comes_to_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    copy_into(&chain_of(LAST, TO + 10), &open(directory.path()));
+    let mut kills = 0;
+    while step_and_kill(directory.path()) {
+        kills += 1;
+        assert!(kills < 60, "it does not get to its end");
+        let store = open(directory.path());
+        if !is_pending(&store).unwrap() {
+            break;
+        }
+    }
+    assert!(kills > 5, "only {kills} kills");
+    let store = open(directory.path());
+    assert_eq!(digests(&store), digests(&chain_of(TO, TO)));
+    // Nothing is left to do.
+    assert_eq!(rewind(&store, TO).unwrap().by, By::UndoRecords);
+}
