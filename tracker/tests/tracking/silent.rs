@@ -120,7 +120,6 @@ async fn followed_within_a_second(tracker: &Tracker, node: &Hanging) {
             tracker.track_for(Some([203, 0, 113, 1].into()), L1, transfer, now()).unwrap();
             let is_over = || state(tracker, L1, transfer) == "STATE_COMPLETED_SUCCESS";
             let took = until("the transfer to be followed while the node is silent", is_over).await;
-            println!("followed in {took:?}");
             fastest = took.min(fastest);
         }
         assert!(fastest < Duration::from_secs(1), "{fastest:?}");
@@ -153,7 +152,7 @@ async fn of_a_hundred_thousand_hashes_that_a_thousand_addresses_send_a_chain_kee
     let (tracker, dir) = (&beside.tracker, &beside.dir);
     let (mut kept, mut refused) = (0, 0);
     for number in 0..100_000_u32 {
-        let client = IpAddr::from((10 << 24 | number % 1_000).to_be_bytes());
+        let client = IpAddr::from(((10 << 24) + number % 1_000).to_be_bytes());
         match tracker.track_for(Some(client), SILENT, &format!("{number:064x}"), now()) {
             Ok(_) => kept += 1,
             Err(Refused::TooMany(Limit::Chain(10_000))) => refused += 1,
