@@ -32,6 +32,7 @@ b = "l2-1/transfer/channel-0"
 
 [[bridge]]
 id = 7
+l1 = "l1-1"
 l2 = "l2-1"
 
 [[asset]]
