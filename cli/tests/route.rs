@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -112,6 +113,44 @@ fn a_transfer_is_quoted_made_and_followed_through_a_kill() {
     assert_eq!(get(&format!("{url}/v2/tx/status?chain_id=e2e-l1-1&tx_hash={DEPOSIT}")).1, status);
     again.signal("INT");
     assert_eq!(again.ended().0, Some(0));
+}
+
+#[test]
+fn errors_of_a_registry_are_logged_at_the_start_twenty_at_most_and_answers_name_each() {
+    let pair = Pair::start();
+    let assets = Path::new(&pair.registry).join("assets.toml");
+    let mut text = fs::read_to_string(&assets).unwrap();
+    // The case of such a denomination is its checksum.
+    let denom = |number: u32| format!("evm/5aaeb6053f3e94c9b9a09f33669435e7ef1bea{number:02}");
+    for number in 0..25 {
+        writeln!(
+            text,
+            "[[asset]]\nchain = \"e2e-l2-1\"\ndenom = \"{}\"\nsymbol = \"COIN{number}\"\ndecimals = 6",
+            denom(number)
+        )
+        .unwrap();
+    }
+    fs::write(&assets, text).unwrap();
+    let (mut cairn, url) = pair.route();
+    let is_reason =
+        |text: &str| text.contains("the case of denom is part of it") && text.ends_with("; no route uses it");
+    for number in 0..20 {
+        let logged = cairn.logged("registry problem");
+        let place = format!("`{} of e2e-l2-1`", denom(number));
+        assert_eq!((&logged["severity"], &logged["place"]), (&json!("error"), &json!(place)), "{logged}");
+        assert!(is_reason(logged["problem"].as_str().unwrap()), "{logged}");
+    }
+    let rest = cairn.logged_about("registry problem");
+    assert!(rest.contains("more registry problems") && rest.contains("\"more\":5"), "{rest}");
+    // One that was not logged.
+    let ask = json!({
+        "amount_in": "5000000", "source_asset_chain_id": "e2e-l2-1", "source_asset_denom": denom(24),
+        "dest_asset_chain_id": "e2e-l1-1", "dest_asset_denom": "uinit",
+    });
+    let (code, refusal) = post(&format!("{url}/v2/fungible/route"), &ask);
+    let why = refusal["message"].as_str().unwrap();
+    let of = format!("the registry has an error in {} on e2e-l2-1: ", denom(24));
+    assert!(code == 400 && why.contains(&of) && is_reason(why), "{code} {refusal}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Why there is no way: found by searching again with one limit after the other overlooked.
 
 use chain::U256;
-use registry::{AssetRef, BridgeKind, Origin, Part};
+use registry::{AssetRef, BridgeKind, Oft, Origin, Part, Registry};
 
 use crate::amount::{Obstacle, power};
 use crate::conditions::{Conditions, Overlook, Way};
@@ -47,7 +47,8 @@ fn best(conditions: &mut Conditions<'_>, request: &Request, overlook: Overlook) 
 }
 
 fn no_path(conditions: &Conditions<'_>, request: &Request) -> NoRoute {
-    if let Some(why) = [request.from, request.to].into_iter().find_map(|end| error(conditions, end)) {
+    let of_end = [request.from, request.to].into_iter().find_map(|end| error(conditions, end));
+    if let Some(why) = of_end.or_else(|| oft_error(conditions, request)) {
         return NoRoute::Doubt(why);
     }
     let from = name(conditions, request.from);
@@ -65,7 +66,6 @@ fn no_path(conditions: &Conditions<'_>, request: &Request) -> NoRoute {
 /// The error nearest to an asset, on its way back to where it was made.
 fn error(conditions: &Conditions<'_>, asset: AssetRef) -> Option<String> {
     let registry = conditions.world.registry;
-    let back = std::iter::successors(Some(asset), |asset| registry[*asset].origin.parent());
     let at = |asset: AssetRef| {
         let bridge = match registry[asset].origin {
             Origin::Bridged { bridge, .. } => registry.error(Part::Bridge(bridge)),
@@ -74,7 +74,24 @@ fn error(conditions: &Conditions<'_>, asset: AssetRef) -> Option<String> {
         let what = registry.error(Part::Asset(asset)).or(bridge)?;
         Some(format!("the registry has an error in {}: {what}", name(conditions, asset)))
     };
-    back.into_iter().find_map(at)
+    back(registry, asset).find_map(at)
+}
+
+/// The error of a group of LayerZero that has both assets, or what they were made of.
+fn oft_error(conditions: &Conditions<'_>, request: &Request) -> Option<String> {
+    let registry = conditions.world.registry;
+    let has = |oft: &Oft, end| back(registry, end).any(|asset| oft.legs.iter().any(|leg| leg.asset == asset));
+    registry.ofts().filter(|(_, oft)| has(oft, request.from) && has(oft, request.to)).find_map(
+        |(oft, group)| {
+            let what = registry.error(Part::Oft(oft))?;
+            Some(format!("the registry has an error in the oft {}: {what}", group.symbol))
+        },
+    )
+}
+
+/// An asset, and what it was made of.
+fn back(registry: &Registry, asset: AssetRef) -> impl Iterator<Item = AssetRef> {
+    std::iter::successors(Some(asset), |asset| registry[*asset].origin.parent())
 }
 
 /// The first thing that stops a transfer on a way that everything else allows.

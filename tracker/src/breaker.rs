@@ -1,7 +1,7 @@
 //! A circuit breaker: after several failures in a row, no request goes to a chain for a while, and then one.
 //!
 //! Pure. Must hold: while the circuit is open, at most one request is on its way; one answer closes it; a request that
-//! never reports back delays the next one by [`LEASE`] and no more.
+//! never reports back delays the next one by [`LEASE`] and no more, and a clock that is set back by [`LAST_PAUSE`].
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Breaker {
     pub(crate) fn state(&self, now: i64) -> State {
         match &self.open {
             None => State::Closed,
-            Some(open) if open.until <= now => State::HalfOpen,
+            Some(open) if open.is_over(now) => State::HalfOpen,
             Some(open) => State::Open(open.until),
         }
     }
@@ -52,7 +52,7 @@ impl Breaker {
     /// Whether a request may be sent now. If the circuit is half-open, this is the one.
     pub(crate) fn admit(&mut self, now: i64) -> bool {
         let Some(open) = &mut self.open else { return true };
-        if open.until > now {
+        if !open.is_over(now) {
             return false;
         }
         (open.probing, open.until) = (true, later(now, LEASE));
@@ -82,6 +82,13 @@ impl Breaker {
             self.open = Some(Open { until, pause: FIRST_PAUSE, probing: false });
         }
         is_opened
+    }
+}
+
+impl Open {
+    /// Further away than any pause is only what an earlier clock said that was ahead.
+    fn is_over(&self, now: i64) -> bool {
+        self.until <= now || self.until > later(now, LAST_PAUSE.max(LEASE))
     }
 }
 
@@ -136,6 +143,15 @@ mod tests {
             now = until;
         }
         assert_eq!(pauses, [2, 4, 8, 16, 30, 30, 30]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_keep_it_open() {
+        let mut breaker = opened();
+        let back = -3_600 * SECOND;
+        assert_eq!(breaker.state(back), State::HalfOpen);
+        assert!(breaker.admit(back));
+        assert_eq!(breaker.state(back), State::Open(back + 30 * SECOND));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -40,6 +41,8 @@ pub struct Polled {
 const IDLE: Duration = Duration::from_mins(1);
 /// How often commits are brought to the device while there is always something to do.
 const SYNC: Duration = Duration::from_secs(5);
+/// Nanoseconds; a clock that is set back by less delays a look by no more than that.
+const SET_BACK: i64 = 1_000_000_000;
 /// How often a full disk is asked for room.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(500);
 /// How long a row that cannot be read is left alone.
@@ -71,7 +74,7 @@ impl Tracker {
         let clock = || now.unix_nanos();
         let (mut looks, mut polled, mut changed) = (Looks::new(self, &clock), 0, 0);
         loop {
-            looks.begin()?;
+            looks.begin(now.unix_nanos())?;
             let Some(done) = looks.running.next().await else { break };
             let ended = looks.end_with_others(done)?;
             polled += ended.0;
@@ -112,7 +115,8 @@ impl Tracker {
         let mut looks = Looks::new(self, &clock);
         let (mut deleted, mut synced) = (None, Instant::now());
         loop {
-            looks.begin()?;
+            let now = clock();
+            looks.begin(now)?;
             if looks.running.is_empty() || synced.elapsed() >= SYNC {
                 self.store.sync()?;
                 synced = Instant::now();
@@ -123,12 +127,13 @@ impl Tracker {
             tokio::select! {
                 Some(done) = looks.running.next() => drop(looks.end_with_others(done)?),
                 () = self.wake.notified() => {}
-                () = tokio::time::sleep(self.wait(clock())) => {}
+                () = tokio::time::sleep(self.wait(now)) => {}
             }
         }
     }
 
-    /// How long until something may be looked at that is not on its way.
+    /// How long until something may be looked at that was not due at `now`, when looks were last begun. Not at a later
+    /// time: what became due in between would be waited for by nobody.
     fn wait(&self, now: i64) -> Duration {
         let mut soonest = u64::MAX;
         for (chain, first) in self.queues.chains() {
@@ -146,7 +151,7 @@ impl Tracker {
                 }
             }
         }
-        Duration::from_nanos(soonest.saturating_sub(moment(now))).min(IDLE)
+        Duration::from_nanos(soonest.saturating_sub(moment(clock()))).min(IDLE)
     }
 
     fn next_due(&self, now: i64) -> Result<Option<Timestamp>, Error> {
@@ -163,6 +168,25 @@ impl Tracker {
             }
         }
         Ok(soonest.map(|at| Timestamp::from_unix_nanos(i64::try_from(at).unwrap_or(i64::MAX))))
+    }
+
+    /// Moves the queues with a clock that was set back: nothing would be looked at for as long as it was ahead.
+    fn follow_clock(&self, now: i64) -> Result<(), Error> {
+        let back = self.latest.swap(now, Ordering::Relaxed).saturating_sub(now);
+        if back < SET_BACK {
+            return Ok(());
+        }
+        tracing::warn!(seconds = back / SET_BACK, "the clock was set back, looks are due earlier by as much");
+        for (chain, _) in self.queues.chains() {
+            for class in Class::LOOKS {
+                let rows = self.queues.due(&*self.store, &chain, class, u64::MAX, usize::MAX)?;
+                for (at, hash) in rows.into_iter().filter(|(at, _)| *at > moment(now)) {
+                    let key = (Text::from(chain.as_str()), hash);
+                    self.reschedule(&key, Place { class, at }, at.saturating_sub(moment(back)))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Deletes some of what was over for long enough, and of what no node has seen on chains that do not answer; says
@@ -193,8 +217,8 @@ impl<'a> Looks<'a> {
     }
 
     /// Begins as many looks as may begin now.
-    fn begin(&mut self) -> Result<(), Error> {
-        let now = (self.clock)();
+    fn begin(&mut self, now: i64) -> Result<(), Error> {
+        self.tracker.follow_clock(now)?;
         for (chain, first) in self.tracker.queues.chains() {
             if Class::LOOKS.iter().any(|class| first.of(*class) <= moment(now)) {
                 self.begin_of(&chain, now)?;
@@ -213,8 +237,8 @@ impl<'a> Looks<'a> {
             // A part is left for what is seen already, which junk must not delay.
             let spared = if class == Class::Followed { 0 } else { most / 4 };
             let free = limiter.free_looks().saturating_sub(spared);
-            // Reading the queue anew for every look that ends would cost more than the look.
-            let worth = if class == Class::New { most / 8 } else { most / 2 };
+            // Reading the queue anew for every look that ends would cost more than the look. Less than is spared.
+            let worth = if matches!(class, Class::New | Class::Followed) { most / 8 } else { most / 2 };
             let limit = match (class, state) {
                 _ if free < worth && n_running > 0 => 0,
                 (Class::Followed, _) | (_, State::Closed) => free,
@@ -282,7 +306,7 @@ impl<'a> Looks<'a> {
                 tracing::error!(%error, chain, hash, "a registered transaction cannot be read, it is tried again in a day");
                 let later = moment((self.clock)())
                     .saturating_add(u64::try_from(PUT_OFF.as_nanos()).unwrap_or(u64::MAX));
-                self.tracker.put_off(&key, place, later)?;
+                self.tracker.reschedule(&key, place, later)?;
                 Ok(false)
             }
             outcome => outcome,

@@ -103,6 +103,11 @@ impl Record {
     /// Gives up what has not moved for too long, and sets when to look next. `answered` is whether every question of
     /// this look was answered.
     pub fn schedule(&mut self, now: i64, answered: bool, options: &Options) {
+        // By a clock that was set back since, or nothing would be given up until it is there again.
+        self.since = self.since.min(now);
+        for transfer in &mut self.transfers {
+            transfer.changed = transfer.changed.min(now);
+        }
         let source = match &mut self.source {
             Source::Unseen { abandoned } => {
                 let quiet = since(self.since, now);

@@ -4,7 +4,7 @@
 //! them, it is the wrapped token, in its own decimals, if the registry knows it.
 
 use chain::U256;
-use registry::{AssetRef, ChainRef, Leg, Oft, Origin, Registry};
+use registry::{ChainRef, Leg, Oft, Origin, Pair, Registry};
 
 use crate::hop::{Hop, LayerZero, Packet};
 use crate::transfer::Place;
@@ -83,20 +83,15 @@ fn called(packet: &Packet) -> Option<&str> {
     packet.hook.as_ref()?.contract.as_deref()
 }
 
-/// The same tokens in the wrapper `contract`, if the registry knows the token that it makes of them.
+/// The same tokens as the local token of the wrapper `contract`, if the registry knows its pair. Packets and bridges
+/// carry the remote token of a pair, whichever of both the wrapper made.
 fn wrapped(registry: &Registry, tokens: &Tokens, contract: &str) -> Option<Tokens> {
-    let chain = registry.chain(&tokens.chain)?;
-    let parent = registry.asset(chain, &tokens.denom)?;
-    let is_it = |asset: AssetRef| match &registry[asset].origin {
-        Origin::Wrapped { contract: known, parent: of } => {
-            *of == parent && known.eq_ignore_ascii_case(contract)
-        }
-        _ => false,
-    };
-    let (_, asset) = registry.assets().find(|(asset, _)| is_it(*asset))?;
-    let amount = tokens.amount.as_deref()?;
-    let amount = scaled(amount, registry[parent].decimals, asset.decimals)?;
-    Some(Tokens { chain: tokens.chain.clone(), denom: asset.denom.clone(), amount: Some(amount) })
+    let remote = registry.asset(registry.chain(&tokens.chain)?, &tokens.denom)?;
+    let is_it = |pair: &Pair<'_>| pair.remote == remote && pair.contract.eq_ignore_ascii_case(contract);
+    let pair = registry.wrapper_pairs().map(|(_, pair)| pair).find(is_it)?;
+    let local = &registry[pair.local];
+    let amount = scaled(tokens.amount.as_deref()?, registry[remote].decimals, local.decimals)?;
+    Some(Tokens { chain: tokens.chain.clone(), denom: local.denom.clone(), amount: Some(amount) })
 }
 
 fn scaled(amount: &str, from: u8, to: u8) -> Option<String> {

@@ -6,6 +6,7 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chain::hash::Hash;
@@ -41,6 +42,8 @@ pub struct Tracker {
     pub(crate) polling: tokio::sync::Mutex<()>,
     /// Told when there may be something to look at.
     pub(crate) wake: Notify,
+    /// The time when looks were last begun.
+    pub(crate) latest: AtomicI64,
 }
 
 /// The answer to a registration.
@@ -91,6 +94,7 @@ impl Tracker {
             writing: Mutex::default(),
             polling: tokio::sync::Mutex::default(),
             wake: Notify::new(),
+            latest: AtomicI64::new(i64::MIN),
         };
         tracker.count_unseen()?;
         Ok(tracker)
@@ -213,9 +217,15 @@ impl Tracker {
         let json = status::json(&record, asker.registry, now)?;
 
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        // Registered again meanwhile: then it is due again, and looked at anew. Or deleted.
-        if self.read::<Records>(key)?.is_none_or(|stored| stored.generation != before.generation) {
-            return Ok(false);
+        let stored = self.read::<Records>(key)?;
+        match &stored {
+            // Registered again meanwhile: then it is due again, and looked at anew.
+            Some(stored) if (stored.generation, stored.since) != (before.generation, before.since) => {
+                return Ok(false);
+            }
+            // Deleted meanwhile, to make room; not if a node has it after all.
+            None if record.is_unseen() => return Ok(false),
+            _ => {}
         }
         if record.is_expired() {
             self.remove(key, place)?;
@@ -223,7 +233,7 @@ impl Tracker {
         }
         let is_changed = self.read::<Answers>(key)?.is_none_or(|answer| answer != json);
         record.generation += 1;
-        self.write(key, Some(place), Some(&before), &record, is_changed.then_some(&json))?;
+        self.write(key, Some(place), stored.as_ref(), &record, is_changed.then_some(&json))?;
         Ok(is_changed)
     }
 
@@ -271,6 +281,15 @@ impl Tracker {
         // One that cannot be read has nothing to say about its other hash.
         let record =
             self.read::<Records>(key).or_else(|e| if e.is_of_one_row() { Ok(None) } else { Err(e) })?;
+        // A row that was moved stays behind if its record is written before it is due.
+        let is_outdated =
+            Class::UNSEEN.contains(&place.class) && record.as_ref().is_some_and(|r| !r.is_unseen());
+        if is_outdated {
+            return self.commit(|txn| {
+                txn.delete::<Queue>(&queue_key(key, place));
+                Ok(())
+            });
+        }
         self.commit(|txn| {
             txn.delete::<Queue>(&queue_key(key, place));
             if let Some(record) = &record {
@@ -291,14 +310,14 @@ impl Tracker {
     }
 
     /// Moves a row of the queue, whatever its record is.
-    pub(crate) fn put_off(&self, key: &TxKey, place: Place, at: u64) -> Result<(), Error> {
-        let later = Place { at, ..place };
+    pub(crate) fn reschedule(&self, key: &TxKey, place: Place, at: u64) -> Result<(), Error> {
+        let moved = Place { at, ..place };
         self.commit(|txn| {
             txn.delete::<Queue>(&queue_key(key, place));
-            txn.put::<Queue>(&queue_key(key, later), &());
+            txn.put::<Queue>(&queue_key(key, moved), &());
             Ok(())
         })?;
-        self.queues.added(&key.0.0, later);
+        self.queues.added(&key.0.0, moved);
         Ok(())
     }
 

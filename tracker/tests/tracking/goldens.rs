@@ -4,8 +4,9 @@ use chain::{Timestamp, Vm};
 use registry::{
     Asset, Bridge, Builder, ChainKind, ChainRef, Channel, End, Endpoints, Origin, Registry, Terms,
 };
+use serde_json::json;
 use tracker::Options;
-use tracker::hop::{Ack, Deposit, Finalized, Hop, Ibc, Link, Packet, PacketId, Seen};
+use tracker::hop::{Ack, Deposit, Finalized, Hook, Hop, Ibc, Link, Packet, PacketId, Seen};
 use tracker::record::{Record, Source};
 use tracker::state::Observation;
 use tracker::status;
@@ -18,6 +19,9 @@ const ROLLUP: &str = "yominet-1";
 const OTHER: &str = "echelon-1";
 const BRIDGED: &str = "l2/8f73cfaf153520f511b4fc0bd71d60d64b4e19eff04a350e642718a3c1ab3b06";
 const WRAPPED: &str = "evm/856aB2c9F35B9187aB3eB0Fcd11DCc6160427e96";
+/// ONYX as it was made, and the token that the wrapper made of it.
+const LOCAL: &str = "evm/4BaDFb501Ab304fF11217C44702bb9E9732E7CF4";
+const REMOTE: &str = "evm/44CFAaB1cF49996540A6B6A87d1f0a604267E6b0";
 const WRAPPER: &str = "0x4eb08D5c1B0A821303A86C7b3AC805c2793dE783";
 
 pub(crate) fn asset(chain: ChainRef, denom: &str, decimals: u8, origin: Origin) -> Asset {
@@ -65,6 +69,9 @@ fn registry() -> Registry {
     let bridged = builder.asset(asset(rollup, BRIDGED, 6, Origin::Bridged { bridge, parent: init })).unwrap();
     let wrapped = Origin::Wrapped { contract: WRAPPER.to_owned(), parent: bridged };
     builder.asset(asset(rollup, WRAPPED, 18, wrapped)).unwrap();
+    let local = builder.asset(asset(rollup, LOCAL, 18, Origin::Native)).unwrap();
+    let wrapped = Origin::Wrapped { contract: WRAPPER.to_owned(), parent: local };
+    builder.asset(asset(rollup, REMOTE, 6, wrapped)).unwrap();
     builder.finish("test".to_owned())
 }
 
@@ -197,6 +204,48 @@ fn a_deposit_is_sent_and_then_done_with_the_token_that_its_hook_made() {
         refund: None,
     };
     check("done", &executed(deposit(), &[done]));
+}
+
+#[test]
+fn a_reversed_pair_releases_the_token_that_the_wrapper_did_not_make() {
+    let release = |hop, observations: &[Observation]| {
+        let json = status::json(&executed(hop, observations), &registry(), 0).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        json["transfer_asset_release"].clone()
+    };
+    let expected = json!({
+        "chain_id": ROLLUP, "denom": LOCAL, "amount": "1500000000000000000", "released": true,
+    });
+    let onyx = |id: PacketId, to: &str, dst: &str, denom: &str| {
+        let Hop::Ibc(mut hop) = ibc() else { panic!("it is a packet") };
+        (hop.packet.id, hop.packet.to, hop.packet.dst_channel) = (id, Some(to.to_owned()), dst.to_owned());
+        (hop.packet.denom, hop.packet.amount) = (denom.to_owned(), "1500000".to_owned());
+        hop
+    };
+    // From the L1, with a call of the wrapper.
+    let id = PacketId { channel: "channel-25".to_owned(), ..packet_id() };
+    let mut home = onyx(id.clone(), ROLLUP, "channel-0", &format!("transfer/channel-25/{REMOTE}"));
+    home.packet.hook = Some(Hook { contract: Some(WRAPPER.to_lowercase()) });
+    let received = Observation::Received {
+        packet: id,
+        at: seen(ROLLUP, RECEIVED, "2026-01-15T08:00:11Z"),
+        ack: Some(Ack::Good),
+        next: None,
+    };
+    assert_eq!(release(Hop::Ibc(home), &[received]), expected);
+    // To the L1, sent by the wrapper, and refused there.
+    let id = PacketId { chain: ROLLUP.to_owned(), channel: "channel-0".to_owned(), ..packet_id() };
+    let mut out = onyx(id.clone(), L1, "channel-25", REMOTE);
+    out.packet.sender = "init1f6cg6hqmp2ppxqagd3an4jq9cfunmeurksxhh9".to_owned();
+    let refused = Observation::Received {
+        packet: id.clone(),
+        at: seen(L1, RECEIVED, "2026-01-15T08:00:11Z"),
+        ack: Some(Ack::Error { message: "no".to_owned(), reason: None }),
+        next: None,
+    };
+    let at = seen(ROLLUP, RETURNED, "2026-01-15T08:00:19Z");
+    let returned = Observation::Acknowledged { packet: id, at, ack: None };
+    assert_eq!(release(Hop::Ibc(out), &[refused, returned]), expected);
 }
 
 #[test]

@@ -100,6 +100,24 @@ async fn a_transaction_that_no_node_has_is_given_up_after_five_minutes_and_taken
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_back_delays_no_look_and_no_giving_up() {
+    let world = World::whole(Services::All).await;
+    let start = afterwards();
+    let in_flight = "D988B8E2C17E3364B7F32C627B1FD87AC11E217F3E3D0198B7EFAA2FC419897A";
+    for hash in [in_flight, HASH] {
+        world.tracker().track(L1, hash, after(start, 7_200)).unwrap();
+    }
+    let polled = world.tracker().poll_due(after(start, 7_200)).await.unwrap();
+    assert_eq!(polled.next_due, Some(after(start, 7_201)));
+    let polled = world.tracker().poll_due(start).await.unwrap();
+    assert_eq!((polled.polled, polled.next_due), (0, Some(after(start, 1))));
+    assert_eq!(world.tracker().poll_due(after(start, 1)).await.unwrap().polled, 2);
+    assert_eq!(world.status(L1, in_flight)["state"], "STATE_PENDING");
+    world.tracker().poll_due(after(start, 310)).await.unwrap();
+    assert_eq!(world.status(L1, HASH)["state"], "STATE_ABANDONED");
+}
+
+#[tokio::test]
 async fn while_nodes_are_silent_nothing_is_given_up() {
     let world = World::whole(Services::All).await;
     let start = afterwards();

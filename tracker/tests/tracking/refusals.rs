@@ -1,12 +1,15 @@
 //! How many transactions may be registered that no node has seen, and how long anything is kept.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use replay::{Addresses, Call, ReplayNode};
 use tracker::{Limit, Options, Refused, Tracker};
 
 use crate::life::after;
+use crate::silent::until;
 use crate::whole::afterwards;
-use crate::world::{L1, Services, World};
+use crate::world::{L1, RECORDED_L1, Services, World, chains, endpoints};
 
 const SUCCESS: &str = "7C27A135DF17CB9A54ED67E84174690BEBFD034E579D20F1960C9FC430791DF9";
 
@@ -79,6 +82,43 @@ async fn a_chain_may_have_so_many_and_what_was_given_up_makes_room_also_after_a_
     assert_eq!(left, [false, false, false, false, true, true, true, true]);
     let refused = tracker.track_for(Some(client(2)), L1, &junk(8), after(now, 301));
     assert!(matches!(refused, Err(Refused::TooMany(Limit::Chain(4)))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_transaction_that_a_node_has_after_all_is_kept_although_its_room_was_taken() {
+    let world = World::whole(Services::All).await;
+    let slow = replay::Options {
+        up_to: Some(RECORDED_L1.first()),
+        faults: vec!["delay=100ms".parse().unwrap()],
+        ..replay::Options::default()
+    };
+    let l1 = ReplayNode::start(Arc::clone(&RECORDED_L1), Addresses::default(), slow).await.unwrap();
+    let all = |node| endpoints(node, Services::All);
+    let registry = chains(all(&l1), all(&world.l2)).finish("test".to_owned());
+    let (_keep, registry) = tokio::sync::watch::channel(Arc::new(registry));
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { unseen_per_chain: 1, ..Options::default() };
+    let tracker = Tracker::open(dir.path(), registry, options).unwrap();
+    let start = afterwards();
+    tracker.track_for(Some(client(1)), L1, SUCCESS, start).unwrap();
+    tracker.poll_due(after(start, 301)).await.unwrap();
+    l1.show(RECORDED_L1.last()).unwrap();
+    let asked = l1.asked(Call::CometTx);
+    let others = async {
+        until("the node to be asked again", || l1.asked(Call::CometTx) > asked).await;
+        tracker.track_for(Some(client(2)), L1, &junk(1), after(start, 1_000)).unwrap();
+        assert_eq!(tracker.status(L1, SUCCESS).unwrap(), None);
+    };
+    let (polled, ()) = tokio::join!(tracker.poll_due(after(start, 901)), others);
+    polled.unwrap();
+    let answer: serde_json::Value =
+        serde_json::from_slice(&tracker.status(L1, SUCCESS).unwrap().unwrap()).unwrap();
+    assert_eq!(answer["state"], "STATE_COMPLETED_SUCCESS");
+    // It is not counted as unseen any more.
+    tracker.poll_due(after(start, 1_301)).await.unwrap();
+    tracker.track_for(Some(client(1)), L1, &junk(2), after(start, 1_301)).unwrap();
+    let refused = tracker.track_for(Some(client(1)), L1, &junk(3), after(start, 1_301));
+    assert!(matches!(refused, Err(Refused::TooMany(Limit::Chain(1)))), "{refused:?}");
 }
 
 #[tokio::test]

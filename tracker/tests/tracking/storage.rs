@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use replay::Call;
 use store::key::{Key as _, Text};
 use store::{Access, Batch, Bounds, Durability, MemStore, Order, Snapshot, Store, TableSpec};
 use tracker::{Error, Options, Refused, Tracker};
 
 use crate::life::after;
+use crate::silent::{now, until};
 use crate::whole::afterwards;
-use crate::world::{L1, Services, World};
+use crate::world::{L1, RECORDED_L1, RECORDED_L2, Services, World};
 
 const FIRST: &str = "7C27A135DF17CB9A54ED67E84174690BEBFD034E579D20F1960C9FC430791DF9";
 const SECOND: &str = "FA6141DF0F9C991E2F388FA267B6ACB5D6DBC28040BE8C2B9694A40ABCFCA435";
@@ -24,14 +26,21 @@ static FORMAT: TableSpec = TableSpec { name: "track_format", tag: 0x15, access: 
 struct Disk {
     store: MemStore,
     is_full: AtomicBool,
+    /// How long it takes to bring commits to the device.
+    sync_takes: Duration,
     refused: AtomicUsize,
 }
 
 impl Disk {
     fn new() -> Arc<Self> {
+        Self::with(Duration::ZERO)
+    }
+
+    fn with(sync_takes: Duration) -> Arc<Self> {
         Arc::new(Self {
             store: MemStore::new(),
             is_full: AtomicBool::new(false),
+            sync_takes,
             refused: AtomicUsize::new(0),
         })
     }
@@ -65,6 +74,7 @@ impl Store for Disk {
     }
 
     fn sync(&self) -> Result<(), store::Error> {
+        std::thread::sleep(self.sync_takes);
         self.store.sync()
     }
 
@@ -74,7 +84,11 @@ impl Store for Disk {
 }
 
 fn over(disk: &Arc<Disk>, world: &World) -> Tracker {
-    Tracker::over(Arc::clone(disk) as _, world.registry.clone(), Options::default()).unwrap()
+    with(disk, world, Options::default())
+}
+
+fn with(disk: &Arc<Disk>, world: &World, options: Options) -> Tracker {
+    Tracker::over(Arc::clone(disk) as _, world.registry.clone(), options).unwrap()
 }
 
 fn state(tracker: &Tracker, hash: &str) -> String {
@@ -136,6 +150,48 @@ async fn a_row_that_cannot_be_read_is_put_off_by_a_day_and_the_others_are_follow
     batch.put(&RECORDS, key_of(SECOND), good);
     disk.write(batch);
     assert_eq!(tracker.poll_due(after(start, 24 * 3_600)).await.unwrap().polled, 1);
+    assert_eq!(state(&tracker, SECOND), "STATE_COMPLETED_SUCCESS");
+}
+
+#[tokio::test]
+async fn what_becomes_due_while_the_disk_is_slow_is_looked_at_as_soon_as_it_is_not() {
+    let (world, disk) = (World::whole(Services::All).await, Disk::with(Duration::from_millis(1_200)));
+    let tracker = over(&disk, &world);
+    tracker.track(L1, &"0".repeat(64), now()).unwrap();
+    // The first look is followed by a second one after a second.
+    let check = until("a third look", || world.l1.asked(Call::CometTx) >= 3);
+    tokio::select! {
+        ended = tracker.run(std::future::pending()) => panic!("{ended:?}"),
+        _ = check => {}
+    }
+}
+
+#[tokio::test]
+async fn a_place_in_the_queue_that_a_seen_transaction_left_behind_is_no_reason_to_delete_it() {
+    let (world, disk) = (World::showing(Some((1_000, 400)), Services::All).await, Disk::new());
+    let tracker = with(&disk, &world, Options { unseen_per_chain: 1, ..Options::default() });
+    let start = afterwards();
+    tracker.track(L1, SECOND, start).unwrap();
+    tracker.poll_due(after(start, 301)).await.unwrap();
+    assert_eq!(state(&tracker, SECOND), "STATE_ABANDONED");
+    let row = disk.rows(&RECORDS).remove(0);
+    let write = |value: &[u8]| {
+        let mut batch = Batch::new();
+        batch.put(&RECORDS, row.0.clone(), value.to_vec());
+        disk.write(batch);
+    };
+    write(b"{");
+    // Put off by a day, and then taken up again.
+    tracker.poll_due(after(start, 1_000)).await.unwrap();
+    write(&row.1);
+    tracker.track(L1, SECOND, after(start, 1_001)).unwrap();
+    world.l1.show(RECORDED_L1.last()).unwrap();
+    world.l2.show(RECORDED_L2.last()).unwrap();
+    tracker.poll_due(after(start, 1_001)).await.unwrap();
+    assert_eq!(state(&tracker, SECOND), "STATE_COMPLETED_SUCCESS");
+    for number in 0..3 {
+        drop(tracker.track_for(None, L1, &format!("{number:064x}"), after(start, 1_002)));
+    }
     assert_eq!(state(&tracker, SECOND), "STATE_COMPLETED_SUCCESS");
 }
 
