@@ -254,8 +254,9 @@ async fn a_token_is_healed_between_blocks_that_come_without_a_pause() {
             }
             *asked.lock().unwrap().entry(height).or_default() += 1;
             // Whenever the list asks about the newest block there are new ones before it has its answer.
-            if let Some(next) = MOVES.into_iter().find(|next| *next > now && height == now) {
-                tip.store(next, Ordering::Relaxed);
+            if let Some(next) = MOVES.into_iter().find(|next| *next > now && height == now)
+                && tip.compare_exchange(now, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            {
                 while marks.get().is_none_or(|marks| marks.blocks.borrow().height < next) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
