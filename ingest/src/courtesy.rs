@@ -29,3 +29,22 @@ pub fn behind_readers() {
 pub(crate) fn after_you() {
     std::thread::yield_now();
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::process::{getpid, getpriority_process, setpriority_process};
+
+    use super::*;
+
+    #[test]
+    fn the_priority_of_a_thread_is_relative_to_that_of_a_process_run_with_nice() {
+        // As `nice` would: that of the first thread, which only waits for the tests.
+        let own = getpriority_process(Some(getpid())).unwrap() + 2;
+        setpriority_process(Some(getpid()), own).unwrap();
+        let lowered = std::thread::spawn(|| {
+            behind_readers();
+            getpriority_process(None).unwrap()
+        });
+        assert_eq!(lowered.join().unwrap(), (own + NICER_BY).min(19));
+    }
+}

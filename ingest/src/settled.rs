@@ -9,12 +9,11 @@
 //!
 //! What must hold: nothing that follows from an answer is stored before the answer is final.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chain::Account;
-use chain::comet::ResultsAnswer;
+use chain::comet::{Event, ResultsAnswer};
 use chain::tx::is_unordered;
 use node::{ContractCall, Error as NodeError, Evm, Node, Probe, Site, StateAt};
 use schema::block::Blocks;
@@ -93,9 +92,7 @@ impl Settled {
             if record.code != 0 || record.tx.body.unordered {
                 continue;
             }
-            let events = record.events.iter().filter(|event| event.kind == "tx");
-            let attributes = events.flat_map(|event| &event.attributes);
-            let found = attributes.filter(|a| a.key == KEY).find_map(|a| probe_of(&a.value, &self.prefix));
+            let found = signed(&record.events).find_map(|value| probe_of(value, &self.prefix));
             if found.is_some() {
                 return Ok(found);
             }
@@ -132,19 +129,21 @@ fn state(
 pub(crate) fn probe(results: &ResultsAnswer<'_>, raw: &[Vec<u8>], prefix: &str) -> Option<Probe> {
     let txs =
         results.txs_results.iter().zip(raw).filter(|(result, raw)| result.code == 0 && !is_unordered(raw));
-    let events = txs.flat_map(|(result, _)| &result.events).filter(|event| event.kind == "tx");
-    let attributes = events.flat_map(|event| &event.attributes);
-    attributes.filter(|a| a.key == KEY).find_map(|a| probe_of(&a.value, prefix))
+    txs.flat_map(|(result, _)| signed(&result.events)).find_map(|value| probe_of(value, prefix))
 }
 
-/// Names who signed, with the sequence: `<address>/<sequence>`. The SDK's own; contracts cannot emit events of this type.
-const KEY: &str = "acc_seq";
+/// The signers of a transaction in order, each as `<address>/<sequence>`. The SDK's own events; contracts cannot emit
+/// events of this type.
+pub(crate) fn signed<'e>(events: &'e [Event<'_>]) -> impl Iterator<Item = &'e str> {
+    let of_txs = events.iter().filter(|event| event.kind == "tx");
+    of_txs.flat_map(|event| &event.attributes).filter(|a| a.key == "acc_seq").map(|a| a.value.as_ref())
+}
 
 fn probe_of(value: &str, prefix: &str) -> Option<Probe> {
     let (address, sequence) = value.rsplit_once('/')?;
     let sequence = sequence.parse().ok()?;
-    let account = Account::from_bech32(address, prefix)?;
-    Some(Probe { account, address: address.to_owned(), sequence })
+    Account::from_bech32(address, prefix)?;
+    Some(Probe { address: address.to_owned(), sequence })
 }
 
 /// What a contract returned.
@@ -200,28 +199,12 @@ struct Body {
     unordered: bool,
 }
 
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    attributes: Vec<Attribute<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Attribute<'a> {
-    #[serde(borrow)]
-    key: Cow<'a, str>,
-    #[serde(borrow)]
-    value: Cow<'a, str>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn some() -> Probe {
-        Probe { account: Account::from_bytes(&[7; 20]).unwrap(), address: "init1".to_owned(), sequence: 3 }
+        Probe { address: "init1".to_owned(), sequence: 3 }
     }
 
     #[test]
@@ -250,10 +233,9 @@ mod tests {
 
     #[test]
     fn a_probe_is_the_signer_and_the_sequence_of_a_transaction_that_raised_it() {
-        let account = Account::from_bytes(&[7; 20]).unwrap();
-        let address = account.to_bech32("init");
+        let address = Account::from_bytes(&[7; 20]).unwrap().to_bech32("init");
         let probe = |text: &str| probe_of(text, "init");
-        let found = Probe { account, address: address.clone(), sequence: 12 };
+        let found = Probe { address: address.clone(), sequence: 12 };
         assert_eq!(probe(&format!("{address}/12")), Some(found));
         for none in [format!("{address}/x"), address, "init1/5".to_owned(), String::new()] {
             assert_eq!(probe(&none), None, "{none}");

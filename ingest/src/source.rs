@@ -85,8 +85,16 @@ pub(crate) async fn known(
     height: u64,
     is_it: impl Fn(&BlockAnswer<'_>) -> bool,
 ) -> Result<Answer, Error> {
+    known_within(Patience::new(height), node, is_it).await
+}
+
+async fn known_within(
+    mut patience: Patience,
+    node: &Node,
+    is_it: impl Fn(&BlockAnswer<'_>) -> bool,
+) -> Result<Answer, Error> {
+    let height = patience.height;
     let is_it = |answer: &Answer| comet::parse_block(&answer.bytes).is_ok_and(|block| is_it(&block));
-    let mut patience = Patience::new(height);
     loop {
         let answer = insist(height, "block", || node.comet.block(height)).await?;
         if is_it(&answer) {
@@ -107,6 +115,7 @@ pub(crate) async fn known(
 /// Waiting for an answer to become right.
 pub(crate) struct Patience {
     height: u64,
+    backoff: Backoff,
     steps: u32,
     said: Option<Instant>,
 }
@@ -116,7 +125,7 @@ const REMINDER: Duration = Duration::from_secs(30);
 
 impl Patience {
     pub(crate) fn new(height: u64) -> Self {
-        Self { height, steps: 0, said: None }
+        Self { height, backoff: Backoff::default(), steps: 0, said: None }
     }
 
     /// Waits, longer each time up to some seconds; the log hears of it now and then.
@@ -125,7 +134,43 @@ impl Patience {
             tracing::warn!(height = self.height, attempts = self.steps + 1, %reason, "the answer cannot be used, asking again");
             self.said = Some(Instant::now());
         }
-        tokio::time::sleep(Backoff::default().delay(self.steps)).await;
+        tokio::time::sleep(self.backoff.delay(self.steps)).await;
         self.steps = self.steps.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use replay::Recording;
+    use testkit::altered::AlteredNode;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_indexed_block_that_nobody_has_any_more_is_given_up_and_one_that_comes_back_is_not() {
+        let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
+        let played = AlteredNode::start(recording, |exchange| exchange.answer).await.unwrap();
+        let node = played.clients().unwrap();
+        let ask = async |back_at: u32| {
+            let backoff = Backoff {
+                initial: Duration::from_micros(1),
+                max: Duration::from_micros(1),
+                jitter_percent: 0,
+            };
+            let patience = Patience { backoff, ..Patience::new(5) };
+            let asked = Cell::new(0);
+            let is_it = |_: &BlockAnswer<'_>| asked.replace(asked.get() + 1) == back_at;
+            let answer = known_within(patience, &node, is_it);
+            let answer = tokio::time::timeout(Duration::from_secs(20), answer).await.unwrap();
+            (answer.map(|answer| answer.bytes), asked.get())
+        };
+        let (never, asked) = ask(u32::MAX).await;
+        assert!(matches!(never, Err(Error::Elsewhere { height: 5, .. })), "{never:?}");
+        assert_eq!(asked, KNOWN_ATTEMPTS + 1);
+        let (back, asked) = ask(3).await;
+        assert_eq!(comet::parse_block(&back.unwrap()).unwrap().header.height, 5);
+        assert_eq!(asked, 4);
     }
 }

@@ -159,7 +159,15 @@ impl Endpoint {
             Switch::Refused(status, retry_after) if wants_a_pause(status) => {
                 Err(Error::Busy { at: self.site(call), status: status.as_u16(), retry_after })
             }
-            Switch::Refused(status, _) => Err(not_one(format!("HTTP {}, no websocket", status.as_u16()))),
+            Switch::Refused(status, _) => {
+                let said = format!("HTTP {}", status.as_u16());
+                let advice = if status == StatusCode::NOT_FOUND {
+                    "the server has no websocket at this path"
+                } else {
+                    "the server, or a proxy in front of it, opens no websocket"
+                };
+                Err(Error::MethodMissing { at: self.site(call), said, advice })
+            }
             Switch::Switched(headers, upgraded) => {
                 let accepted = headers.get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes);
                 if accepted == Some(derive_accept_key(key.as_bytes()).as_bytes()) {

@@ -80,7 +80,7 @@ pub enum Error {
         reason: String,
     },
     /// The server wants fewer questions (429) or is unavailable (503).
-    #[error("{at}: HTTP {status}, the server asks for a pause{}", Pause(*retry_after))]
+    #[error("{at}: HTTP {status}, {}{}", Busyness(*status), Pause(*retry_after))]
     Busy {
         /// Who was asked for what.
         at: Site,
@@ -98,7 +98,7 @@ pub enum Error {
         left: Duration,
     },
     /// A page instead of an answer.
-    #[error("{at}: HTTP {status} and no JSON ({reason}); is this the right service? It begins: {said}")]
+    #[error("{at}: HTTP {status} and no JSON ({reason}); {}. The body begins: {said}", Cause(*status))]
     Unreadable {
         /// Who was asked for what.
         at: Site,
@@ -333,6 +333,28 @@ impl fmt::Display for Enabled {
     }
 }
 
+/// The likely cause of an answer without JSON.
+struct Cause(u16);
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            401 | 403 => "the server refuses access: are the credentials in the address right?",
+            500 | 502..=599 => "the server, or a proxy in front of it, fails",
+            _ => "is this the right service?",
+        })
+    }
+}
+
+/// 429 or another status.
+struct Busyness(u16);
+
+impl fmt::Display for Busyness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 == 429 { "the server limits requests" } else { "the server is unavailable" })
+    }
+}
+
 struct Tip(Option<u64>);
 
 impl fmt::Display for Tip {
@@ -353,7 +375,7 @@ struct Pause(Option<Duration>);
 
 impl fmt::Display for Pause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |pause| write!(f, " of {pause:?}"))
+        self.0.map_or(Ok(()), |pause| write!(f, " and asks for a pause of {pause:?}"))
     }
 }
 
@@ -372,6 +394,26 @@ mod tests {
              the node has: gone"
         );
         assert_eq!((error.kind(), error.tip(), error.pause()), (Kind::Permanent, None, None));
+    }
+
+    #[test]
+    fn the_status_of_an_answer_without_json_tells_its_likely_cause() {
+        let shown = |status| {
+            let (reason, said) = ("expected value".to_owned(), "<html>".to_owned());
+            Error::Unreadable { at: Site::default(), status, reason, said }.to_string()
+        };
+        for (status, cause) in [
+            (200, "is this the right service?"),
+            (404, "is this the right service?"),
+            (403, "are the credentials in the address right?"),
+            (502, "the server, or a proxy in front of it, fails"),
+        ] {
+            assert!(shown(status).contains(cause), "{}", shown(status));
+        }
+        let busy = |status, retry_after| Error::Busy { at: Site::default(), status, retry_after }.to_string();
+        assert!(busy(503, None).ends_with("HTTP 503, the server is unavailable"));
+        let limited = busy(429, Some(Duration::from_secs(3)));
+        assert!(limited.ends_with("HTTP 429, the server limits requests and asks for a pause of 3s"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! one that nobody waited for to the end leaves a mark too.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
@@ -18,6 +19,9 @@ use crate::origin::Origin;
 use crate::outage::Outage;
 use crate::status::is_status;
 use crate::trust::Trust;
+
+/// A failure that is over sooner is no outage: a server that starts answers 503 for a moment.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// One URL and its record.
 pub(crate) struct Member {
@@ -121,7 +125,7 @@ impl Member {
             // One failed question may be the question's fault; the status can always be told.
             Err(error) if error.kind() == Kind::Transient => {
                 let down = is_status(call) || health.is_failing();
-                if down && outage.failed(began, now) && *logs_outages {
+                if down && outage.failed(began, now, SHORT) && *logs_outages {
                     warn!(endpoint = %self.origin, %error, "the endpoint does not answer");
                 }
             }

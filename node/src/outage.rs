@@ -20,10 +20,10 @@ pub(crate) struct Outage {
 }
 
 impl Outage {
-    /// A request that began at a moment has failed. Whether that is to be logged.
-    pub(crate) fn failed(&mut self, began: Instant, now: Instant) -> bool {
-        self.began.get_or_insert(began);
-        let due = !self.logged && self.last_logged.is_none_or(|last| now - last >= AGAIN);
+    /// A request that began at a moment has failed. Whether that is to be logged, as a failure that has lasted `long`.
+    pub(crate) fn failed(&mut self, began: Instant, now: Instant, long: Duration) -> bool {
+        let lasted = now - *self.began.get_or_insert(began);
+        let due = lasted >= long && !self.logged && self.last_logged.is_none_or(|last| now - last >= AGAIN);
         if due {
             (self.logged, self.last_logged) = (true, Some(now));
         }
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn an_outage_is_logged_once_at_each_end_with_its_whole_length() {
         let (mut outage, start) = (Outage::default(), Instant::now());
-        assert!(outage.failed(start, start + 10 * SECOND));
-        assert!(!outage.failed(start + 11 * SECOND, start + 20 * SECOND));
+        assert!(outage.failed(start, start + 10 * SECOND, Duration::ZERO));
+        assert!(!outage.failed(start + 11 * SECOND, start + 20 * SECOND, Duration::ZERO));
         assert_eq!(outage.since(), Some(start));
         assert_eq!(outage.recovered(start + 30 * SECOND), Some(30 * SECOND));
         assert_eq!((outage.recovered(start + 31 * SECOND), outage.since()), (None, None));
@@ -64,7 +64,7 @@ mod tests {
         let mut logged = Vec::new();
         for second in (0..150).step_by(2) {
             let now = start + second * SECOND;
-            logged.extend(outage.failed(now, now).then_some(second));
+            logged.extend(outage.failed(now, now, Duration::ZERO).then_some(second));
             outage.recovered(now + SECOND);
         }
         assert_eq!(logged, [0, 60, 120]);
@@ -73,11 +73,23 @@ mod tests {
     #[test]
     fn an_outage_that_follows_another_at_once_is_logged_when_it_lasts() {
         let (mut outage, start) = (Outage::default(), Instant::now());
-        assert!(outage.failed(start, start));
+        assert!(outage.failed(start, start, Duration::ZERO));
         outage.recovered(start + SECOND);
         let again = start + 2 * SECOND;
-        assert!(!outage.failed(again, again));
-        assert!(outage.failed(start + 60 * SECOND, start + 60 * SECOND));
+        assert!(!outage.failed(again, again, Duration::ZERO));
+        assert!(outage.failed(start + 60 * SECOND, start + 60 * SECOND, Duration::ZERO));
         assert_eq!(outage.recovered(start + 70 * SECOND), Some(68 * SECOND));
+    }
+
+    #[test]
+    fn a_failure_that_is_over_soon_is_not_logged_and_one_that_lasts_is_logged_once() {
+        let (mut outage, start) = (Outage::default(), Instant::now());
+        assert!(!outage.failed(start, start, SECOND));
+        assert_eq!((outage.since(), outage.recovered(start + SECOND / 2)), (Some(start), None));
+        let again = start + 2 * SECOND;
+        assert!(!outage.failed(again, again, SECOND));
+        assert!(outage.failed(again + SECOND, again + SECOND, SECOND));
+        assert!(!outage.failed(again + 2 * SECOND, again + 2 * SECOND, SECOND));
+        assert_eq!(outage.recovered(again + 3 * SECOND), Some(3 * SECOND));
     }
 }

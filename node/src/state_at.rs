@@ -10,8 +10,6 @@
 //!
 //! An answer from a server whose state is not shown to be the right one is [`Error::NotYet`].
 
-use chain::Account;
-
 use crate::endpoint::Call;
 use crate::error::{Error, Site};
 
@@ -19,11 +17,9 @@ use crate::error::{Error, Site};
 /// than the transaction's own, states after it do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// The signer.
-    pub account: Account,
-    /// The same in bech32.
+    /// The signer in bech32.
     pub address: String,
-    /// The transaction's sequence, which is its nonce.
+    /// The transaction's sequence.
     pub sequence: u64,
 }
 

@@ -98,8 +98,8 @@ impl Comet {
             self.set_line(member, feed, |line| (line.open, line.live) = (false, false));
             let now = Instant::now();
             // Without the endpoint there is no websocket: the log has heard of that.
-            if member.is_up() && outage.failed(now, now) {
-                warn!(endpoint = %member.origin, %error, "the websocket has failed, the status is polled meanwhile");
+            if member.is_up() && outage.failed(now, now, Duration::ZERO) {
+                warn!(endpoint = %member.origin, %error, "no websocket: the status is polled meanwhile");
             }
             sleep(AGAIN.delay(failures)).await;
             failures = failures.saturating_add(1);

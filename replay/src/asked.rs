@@ -231,7 +231,7 @@ mod tests {
     fn each_call_of_a_batch_has_its_own_answer() {
         let kept = kept(&[
             rpc(
-                r#"[{"id":1,"method":"eth_getTransactionCount","params":["0xa","0x5"]},{"id":2,"method":"eth_call","params":[{"to":"0xc","data":"0xd"},"0x5"]},{"id":3,"method":"eth_call","params":[{"to":"0xc","data":"0xe"},"0x5"]}]"#,
+                r#"[{"id":1,"method":"eth_getBalance","params":["0xa","0x5"]},{"id":2,"method":"eth_call","params":[{"to":"0xc","data":"0xd"},"0x5"]},{"id":3,"method":"eth_call","params":[{"to":"0xc","data":"0xe"},"0x5"]}]"#,
                 r#"[{"id":3,"error":{"code":3}},{"id":2,"result":"0x01"},{"id":1,"result":"0x7"}]"#,
             ),
             rpc(r#"{"id":1,"method":"eth_getBlockReceipts","params":["0x5"]}"#, r#"{"id":1,"result":[]}"#),
@@ -239,6 +239,21 @@ mod tests {
         ]);
         let texts: Vec<_> = kept.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(texts, [r#""0x01""#, r#"{"code":3}"#, r#""0x1""#, r#""0x7""#]);
+    }
+
+    #[test]
+    fn of_cometbft_results_are_kept_that_do_not_follow_from_blocks() {
+        let comet = |path, answer: &'static str| {
+            let answer = answer.as_bytes();
+            Exchange { service: "comet", path, state_height: None, body: None, status: 200, answer }
+        };
+        let kept = kept(&[
+            comet("/validators?height=5", r#"{"id":1,"result":{"total":"1"}}"#),
+            comet("/abci_query?height=5", r#"{"id":1,"error":{"code":-32603}}"#),
+            comet("/block?height=5", r#"{"id":1,"result":{}}"#),
+        ]);
+        let question = Question::Comet { path: "/validators?height=5".to_owned() };
+        assert_eq!(kept, [(question, r#"{"total":"1"}"#.to_owned())]);
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use node::Endpoints;
+use node::{Endpoints, Limits, Node};
 use replay::recording::{Outcome, Summary};
-use replay::{Addresses, Options, RecordOptions, Recording, ReplayNode, record};
+use replay::{Addresses, Options, RecordOptions, Recorder, Recording, ReplayNode, record};
 
 fn open(name: &str) -> Arc<Recording> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings").join(name);
@@ -112,6 +112,31 @@ async fn a_recording_made_of_a_replayed_chain_is_the_recording() {
                 .is_none()
         );
     }
+}
+
+#[tokio::test]
+async fn what_is_asked_through_the_clients_of_a_recorder_is_recorded() {
+    const NAME: [u8; 4] = [0x06, 0xfd, 0xde, 0x03];
+    let gas = [
+        0x04, 0x2a, 0xdd, 0x9e, 0x80, 0xf7, 0xa2, 0x3a, 0xb7, 0x1d, 0x5e, 0x1d, 0x39, 0x2a, 0xf1, 0xd3, 0x92,
+        0x8b, 0x7d, 0x05,
+    ];
+    let ask = async |clients: &Node| {
+        let (evm, rest) = (clients.evm.as_ref().unwrap(), clients.rest.as_ref().unwrap());
+        let name = evm.call(gas, &NAME, Some(226)).await;
+        (name.unwrap(), rest.accounts(Some(1), None).await.unwrap())
+    };
+    let old = open("evm-scenario");
+    let node = play(&old, Options::default()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut recorder =
+        Recorder::open(endpoints(&node), dir.path(), old.first(), old.last(), &options(&old)).await.unwrap();
+    recorder.heights(|_| {}).await.unwrap();
+    let told = ask(&recorder.node().unwrap()).await;
+    recorder.finish().await.unwrap();
+    let node = play(&Arc::new(Recording::open(dir.path()).unwrap()), Options::default()).await;
+    let again = ask(&Node::new(endpoints(&node), Limits::default()).unwrap()).await;
+    assert_eq!((again, node.missing().count), (told, 0));
 }
 
 #[tokio::test]

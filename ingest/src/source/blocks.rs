@@ -91,7 +91,7 @@ impl BlockSource {
                         patience.wait(&reason).await;
                         continue;
                     }
-                    block.proposer = self.proposers.of(&self.tools, &block.proposer_address).await;
+                    block.proposer = self.proposers.of(&self.tools.node, &block.proposer_address).await;
                     block.answer = self.signed.then(|| raw.block.bytes.clone());
                     block.told_by = Some(Tellers { block: raw.block.origin, results: raw.results.origin });
                     return Ok(block);

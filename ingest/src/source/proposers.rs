@@ -3,15 +3,23 @@
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chain::record::Proposer;
+use node::Node;
 use node::retry::{self, Backoff};
-
-use super::Tools;
+use tokio::time::Instant;
 
 /// An address that no validator has is asked for again after this long, not for each of its blocks.
 const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
+
+/// The list of validators is waited for this long the first time. Blocks wait meanwhile, and the block of a proposer that
+/// is not found then is stored without a name.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// After a list that did not come, the next one is waited for this long, so that an index beside a dead REST server stays
+/// at the head.
+const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The chain's validators by consensus address. A rollup has a few, an L1 some hundreds.
 #[derive(Debug)]
@@ -26,6 +34,19 @@ pub(crate) struct Proposers {
 struct Known {
     by_address: HashMap<[u8; 20], Proposer>,
     asked: Option<Instant>,
+    /// Whether the last list that was asked for came.
+    answered: bool,
+}
+
+impl Known {
+    /// How long the list may be waited for, if it is to be asked for.
+    fn patience(&self, now: Instant) -> Option<Duration> {
+        match self.asked {
+            Some(asked) if now - asked < ASK_AGAIN_AFTER => None,
+            Some(_) if !self.answered => Some(SHORT_PATIENCE),
+            _ => Some(PATIENCE),
+        }
+    }
 }
 
 impl Proposers {
@@ -35,7 +56,7 @@ impl Proposers {
 
     /// The validator with the consensus address `address`; if the node knows none, one without a name whose operator
     /// is the consensus address itself.
-    pub(crate) async fn of(&self, tools: &Tools, address: &[u8; 20]) -> Proposer {
+    pub(crate) async fn of(&self, node: &Node, address: &[u8; 20]) -> Proposer {
         if let Some(proposer) = self.known(address) {
             return proposer;
         }
@@ -43,8 +64,9 @@ impl Proposers {
         if let Some(proposer) = self.known(address) {
             return proposer;
         }
-        if self.may_ask() {
-            self.ask(tools).await;
+        let patience = self.known.read().unwrap_or_else(PoisonError::into_inner).patience(Instant::now());
+        if let Some(patience) = patience {
+            self.ask(node, patience).await;
         }
         self.known(address).unwrap_or_else(|| Proposer {
             moniker: String::new(),
@@ -57,21 +79,26 @@ impl Proposers {
         self.known.read().unwrap_or_else(PoisonError::into_inner).by_address.get(address).cloned()
     }
 
-    fn may_ask(&self) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.asked.is_none_or(|asked| asked.elapsed() >= ASK_AGAIN_AFTER)
-    }
-
-    async fn ask(&self, tools: &Tools) {
-        let Some(rest) = &tools.node.rest else { return };
-        let asked = retry::until(Backoff::default(), "validators", || rest.validators()).await;
-        let validators = asked.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the node tells no validators: blocks are stored without a proposer's name");
-            Vec::new()
-        });
+    async fn ask(&self, node: &Node, patience: Duration) {
+        let Some(rest) = &node.rest else { return };
+        let asking = retry::until(Backoff::default(), "validators", || rest.validators());
+        let validators = match tokio::time::timeout(patience, asking).await {
+            Ok(Ok(validators)) => Some(validators),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "REST lists no validators: blocks are stored without the name of their proposer");
+                None
+            }
+            Err(_) => {
+                tracing::warn!(
+                    waited_s = patience.as_secs(),
+                    "REST does not answer: blocks are stored without the name of their proposer"
+                );
+                None
+            }
+        };
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.asked = Some(Instant::now());
-        known.by_address.extend(validators.into_iter().map(|validator| {
+        (known.asked, known.answered) = (Some(Instant::now()), validators.is_some());
+        known.by_address.extend(validators.into_iter().flatten().map(|validator| {
             let proposer = Proposer {
                 moniker: validator.moniker,
                 identity: String::new(),
@@ -79,5 +106,22 @@ impl Proposers {
             };
             (validator.consensus_address, proposer)
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_asked_for_once_a_minute_and_waited_for_less_after_it_did_not_come() {
+        let now = Instant::now();
+        let known = |asked, answered| Known { asked, answered, ..Known::default() };
+        assert_eq!(known(None, false).patience(now), Some(PATIENCE));
+        for (answered, patience) in [(true, PATIENCE), (false, SHORT_PATIENCE)] {
+            let known = known(Some(now), answered);
+            assert_eq!(known.patience(now + ASK_AGAIN_AFTER / 2), None);
+            assert_eq!(known.patience(now + ASK_AGAIN_AFTER), Some(patience));
+        }
     }
 }

@@ -34,6 +34,7 @@ pub(super) async fn compare(
     let n = n as u64;
     owners(chain, ground, n, report).await?;
     if ground.rich.as_ref().is_some_and(|lane| lane.height > 0) {
+        silent(chain, ground, n, report).await?;
         balances(chain, ground, n, report).await?;
         denoms(chain, ground, n, report).await?;
     }
@@ -45,17 +46,28 @@ type Rows<T> = Vec<(<T as Table>::Key, <T as Table>::Value)>;
 
 /// About `n` rows of `T`, evenly apart, that decode.
 pub(super) fn some<T: Table>(snapshot: &dyn Snapshot, n: u64) -> Result<Rows<T>, Error> {
+    some_of::<T>(snapshot, n, |_| true)
+}
+
+/// The same of those rows whose value `counts`.
+fn some_of<T: Table>(
+    snapshot: &dyn Snapshot,
+    n: u64,
+    counts: impl Fn(&[u8]) -> bool,
+) -> Result<Rows<T>, Error> {
     let mut len = 0;
-    store::for_each_row(snapshot, T::SPEC, Bounds::all(), |_, _| {
-        len += 1;
+    store::for_each_row(snapshot, T::SPEC, Bounds::all(), |_, value| {
+        len += u64::from(counts(value));
         Ok::<(), Error>(())
     })?;
     let (mut place, mut rows) = (0, Vec::new());
     store::for_each_row(snapshot, T::SPEC, Bounds::all(), |key, value| {
-        if is_chosen(place, len, n) {
-            rows.extend(store::table::decode_row::<T>(key, value).ok());
+        if counts(value) {
+            if is_chosen(place, len, n) {
+                rows.extend(store::table::decode_row::<T>(key, value).ok());
+            }
+            place += 1;
         }
-        place += 1;
         Ok::<(), Error>(())
     })?;
     Ok(rows)
@@ -180,7 +192,7 @@ async fn balances(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Repor
     let mut asked: BTreeMap<Address, BTreeSet<Address>> = BTreeMap::new();
     let sampled = some::<Balances>(ground.snapshot, n)?.into_iter().map(|(key, _)| key);
     for (contract, account) in sampled.chain(report.plan.balances.iter().copied()) {
-        if !is_silent(ground, &contract)? {
+        if !ground.snapshot.get(Erc20s::SPEC, &contract)?.as_deref().is_some_and(is_silent) {
             asked.entry(account).or_default().insert(contract);
         }
     }
@@ -213,10 +225,43 @@ async fn balances(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Repor
     Ok(())
 }
 
-/// Whether the token tells no balances.
-fn is_silent(ground: &Ground<'_>, contract: &Address) -> Result<bool, Error> {
-    let row = ground.snapshot.get(Erc20s::SPEC, contract)?;
-    Ok(row.as_deref().and_then(Message::<Erc20>::decode).is_some_and(|Message(token)| token.silent))
+/// Whether the row of a token says that the token tells no balances.
+fn is_silent(row: &[u8]) -> bool {
+    Message::<Erc20>::decode(row).is_some_and(|Message(token)| token.silent)
+}
+
+/// An account to be asked for: a token that tells balances tells that of any.
+const ANYBODY: Address = [1; 20];
+
+/// Asks tokens that are stored as silent for a balance. One that answers gets its balances from the chain again: those of
+/// touched accounts at once, all others when it is sampled.
+async fn silent(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report) -> Result<(), Error> {
+    let height = ground.rich.as_ref().map_or(0, |lane| lane.height);
+    for (contract, Message(token)) in some_of::<Erc20s>(ground.snapshot, n, is_silent)? {
+        let ask = || async {
+            match chain.call(contract, &abi::balance_of(ANYBODY), height).await {
+                Err(node::Error::Refused { .. }) => Ok(None),
+                answer => answer.map(|answer| abi::read_uint(&answer)),
+            }
+        };
+        let Some(told) = patiently(ask).await else {
+            report.unchecked("tokens without balances", 1);
+            continue;
+        };
+        report.checked("tokens without balances", 1);
+        if told.is_some() {
+            let (mut stored, mut row) = (Vec::new(), Vec::new());
+            Message(token.clone()).encode(&mut stored);
+            Message(Erc20 { silent: false, drifting: true, ..token }).encode(&mut row);
+            report.row(
+                "silent token that tells balances",
+                (Erc20s::SPEC, &contract, Some(&stored)),
+                "not silent, and asked for balances",
+                Remedy::Row(Some(row)),
+            );
+        }
+    }
+    Ok(())
 }
 
 async fn denoms(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report) -> Result<(), Error> {

@@ -1,18 +1,20 @@
 //! What is asked for at the same time, and what is not.
 
 use std::num::NonZeroU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use ingest::Config;
-use replay::answers::Answer;
+use replay::answers::{Answer, Service};
 use replay::{Addresses, Call, Options, Pace, Recording, ReplayNode};
-use store::{RocksOptions, RocksStore, Store};
-use testkit::altered::Exchange;
+use store::{MemStore, RocksOptions, RocksStore, Store};
+use testkit::altered::{AlteredNode, Exchange};
 use testkit::live::Live;
 use testkit::{indexed, recording};
 
-use crate::odd_answers::{HEIGHT, LAST, ending, indexed_with, undisturbed};
+use crate::odd_answers::{HEIGHT, LAST, ending, evm, indexed_with, undisturbed};
 
 /// Far longer than two requests take on a busy machine; only a test that fails waits for it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -77,6 +79,60 @@ async fn while_catching_up_no_receipts_are_asked_for_of_a_block_without_transact
     let asked = seen.lock().unwrap().clone();
     assert!(asked.contains(&HEIGHT) && !asked.contains(&1), "{asked:?}");
     assert_eq!(indexed::digest(&*store).unwrap(), undisturbed().await);
+}
+
+/// The calls of a whole chain, and the requests that they came in.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_contract_calls_about_nfts_of_a_block_are_few_requests() {
+    let (calls, others) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (called, asked) = (Arc::clone(&calls), Arc::clone(&others));
+    let chain = evm();
+    let node = AlteredNode::start(Arc::clone(&chain), move |exchange| {
+        if exchange.is_rpc("eth_call", "") {
+            called.fetch_add(1, Relaxed);
+        } else if exchange.service == Service::JsonRpc && !exchange.is_rpc("eth_blockNumber", "") {
+            asked.fetch_add(1, Relaxed);
+        }
+        exchange.answer
+    });
+    let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
+    let config = indexed::config(&chain).unwrap();
+    indexed::index_from(node.clients().unwrap(), config, store, chain.last()).await.unwrap();
+    let (calls, others) = (calls.load(Relaxed), others.load(Relaxed));
+    let batches = node.requests(Service::JsonRpc) - others;
+    assert!(calls > 60 && batches < calls / 2, "{calls} calls in {batches} requests beside {others}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_trace_at_a_time_is_requested_while_the_blocks_are_far_behind_the_head() {
+    const STUCK: u64 = 100;
+    const TRACED: u64 = 60;
+    let (traces, far) = (Arc::new(Seen::default()), Arc::new(AtomicBool::new(true)));
+    let (now, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let highest = Arc::clone(&most);
+    let chain = evm();
+    let node = AlteredNode::start(Arc::clone(&chain), move |exchange| {
+        if exchange.is_comet("block", STUCK) {
+            // Until enough traces have come the block lane does not get near the head.
+            traces.all_come(&["enough"]);
+            far.store(false, Relaxed);
+        } else if exchange.is_rpc("debug_traceBlockByNumber", "") && far.load(Relaxed) {
+            highest.fetch_max(now.fetch_add(1, Relaxed) + 1, Relaxed);
+            std::thread::sleep(Duration::from_millis(5));
+            now.fetch_sub(1, Relaxed);
+            if (TRACED..STUCK)
+                .any(|height| exchange.is_rpc("debug_traceBlockByNumber", &format!("{height:#x}")))
+            {
+                traces.note("enough");
+            }
+        }
+        exchange.answer
+    });
+    let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
+    let config = Config { rich_list: false, ..indexed::config(&chain).unwrap() };
+    assert!(chain.last() > STUCK + 64);
+    indexed::index_from(node.clients().unwrap(), config, store, chain.last()).await.unwrap();
+    assert_eq!(most.load(Relaxed), 1);
 }
 
 /// The time that all of `evm-load` takes from a node as slow as a real one, against the time of its own work: for figures,

@@ -19,4 +19,5 @@ mod recordings;
 mod resume;
 mod rewind;
 mod rich_list;
+mod threads;
 mod verify;

@@ -234,6 +234,23 @@ async fn a_block_that_was_pruned_meanwhile_is_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn blocks_are_indexed_without_names_if_rest_never_answers_who_the_validators_are() {
+    let indexing = indexed_with(|exchange| {
+        if exchange.request.uri().path().ends_with("/validators") && exchange.service == Service::Rest {
+            return Answer { status: http::StatusCode::BAD_GATEWAY, body: "<html>".into() };
+        }
+        ending(exchange)
+    });
+    // Far longer than the list is waited for.
+    let store = tokio::time::timeout(Duration::from_mins(1), indexing).await.unwrap();
+    let snapshot = store.snapshot().unwrap();
+    for height in 1..=LAST {
+        let Message(block) = store::table::read::<Blocks>(&*snapshot, &height).unwrap().unwrap();
+        assert!(String::from_utf8(block.json).unwrap().contains(r#""moniker":"","#), "{height}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_without_receipts_is_an_error_that_names_the_method() {
     let (error, _) = failure_with(|exchange| {
         if exchange.is_rpc("eth_getBlockReceipts", "") {

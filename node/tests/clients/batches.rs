@@ -3,7 +3,6 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use chain::Account;
 use node::{BATCH, ContractCall, Error, Evm, Kind, Probe, Rest, StateAt};
 use serde_json::{Value, json};
 
@@ -18,8 +17,7 @@ fn calls(n: usize) -> Vec<ContractCall> {
 }
 
 fn probed() -> StateAt {
-    let account = Account::from_bytes(&[7; 20]).unwrap();
-    let probe = Some(Probe { account, address: account.to_bech32("init"), sequence: 4 });
+    let probe = Some(Probe { address: "init1".to_owned(), sequence: 4 });
     StateAt { probe, ..StateAt::from(Some(9)) }
 }
 

@@ -209,7 +209,7 @@ async fn a_node_without_a_websocket_is_polled_and_the_log_hears_of_it_once() {
     drop(log);
     let said = said.lines();
     assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("HTTP 404, no websocket"), "{said:?}");
+    assert!(said[0].contains("HTTP 404; the server has no websocket at this path"), "{said:?}");
 }
 
 #[tokio::test]

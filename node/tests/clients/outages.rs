@@ -1,7 +1,7 @@
 //! An endpoint that stops answering: what is logged, and in which words.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use node::{Comet, Endpoints, Evm, Node, Rest, Url};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -11,25 +11,33 @@ use crate::heads::{OFTEN, status, until, watching};
 use crate::logged::logged;
 use crate::scripted::{Play, Server, limits};
 
+/// A server without a websocket that plays `of_status` when it is asked for its status, and a client of it.
+async fn node(of_status: impl Fn() -> Play + Send + Sync + 'static) -> (Server, Node) {
+    let server = Server::play(move |_, asked| match asked.line.as_str() {
+        "GET /status" => of_status(),
+        _ => Play::Answer(404, "", Vec::new()),
+    })
+    .await;
+    let comet = vec![server.url.clone()];
+    let node = Node::new(Endpoints { comet, ..Endpoints::default() }, limits()).unwrap();
+    (server, node)
+}
+
 #[tokio::test]
 async fn an_endpoint_that_stops_answering_is_logged_once_and_once_when_it_answers_again() {
     for (play, words) in [(Play::Close, "broke off"), (Play::Hang, "no answer within")] {
         let is_down = Arc::new(AtomicBool::new(false));
         let down = Arc::clone(&is_down);
-        let server =
-            Server::play(move |_, asked| match (asked.line.as_str(), down.load(Ordering::Relaxed)) {
-                ("GET /status", false) => status("c-1", 7),
-                ("GET /status", true) => play.clone(),
-                _ => Play::Answer(404, "", Vec::new()),
-            })
-            .await;
-        let comet = vec![server.url.clone()];
-        let node = Node::new(Endpoints { comet, ..Endpoints::default() }, limits()).unwrap();
+        let (server, node) =
+            node(move || if down.load(Ordering::Relaxed) { play.clone() } else { status("c-1", 7) }).await;
         let (said, log) = logged();
         watching(&node.comet, OFTEN, async {
             until(&node.comet, |state| state.height == Some(7) && state.down_since.is_none()).await;
             is_down.store(true, Ordering::Relaxed);
             until(&node.comet, |state| state.down_since.is_some() && state.failures > 3).await;
+            while !said.lines().iter().any(|line| line.contains("the endpoint")) {
+                tokio::task::yield_now().await;
+            }
             assert!(node.outage().unwrap().contains(words), "{:?}", node.outage());
             is_down.store(false, Ordering::Relaxed);
             until(&node.comet, |state| state.down_since.is_none()).await;
@@ -44,6 +52,24 @@ async fn an_endpoint_that_stops_answering_is_logged_once_and_once_when_it_answer
         assert!(lines[0].contains("WARN") && lines[0].contains(words), "{lines:?}");
         assert!(lines[1].contains("INFO") && lines[1].contains("outage_s="), "{lines:?}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_is_unavailable_for_a_moment_while_it_starts_is_not_logged() {
+    let asked = AtomicU64::new(0);
+    let (_server, node) = node(move || match asked.fetch_add(1, Ordering::Relaxed) {
+        0..3 => Play::Answer(503, "", Vec::new()),
+        _ => status("c-1", 7),
+    })
+    .await;
+    let (said, log) = logged();
+    watching(&node.comet, OFTEN, async {
+        until(&node.comet, |state| state.failures == 3 && state.down_since.is_none()).await;
+    })
+    .await;
+    drop(log);
+    let lines: Vec<_> = said.lines().into_iter().filter(|line| line.contains("the endpoint")).collect();
+    assert!(lines.is_empty(), "{lines:?}");
 }
 
 #[tokio::test]

@@ -47,7 +47,11 @@ async fn a_pause_that_is_ordered_instead_of_a_websocket_counts() {
     let (said, log) = logged();
     watching(&comet, OFTEN, until(&comet, |state| state.standing == Standing::Barred)).await;
     drop(log);
-    assert!(said.lines()[0].contains("HTTP 429, the server asks for a pause of 30s"), "{:?}", said.lines());
+    assert!(
+        said.lines()[0].contains("HTTP 429, the server limits requests and asks for a pause of 30s"),
+        "{:?}",
+        said.lines()
+    );
     let error = comet.block(5).await.unwrap_err();
     assert!(matches!(error, Error::Resting { .. }), "{error}");
 }

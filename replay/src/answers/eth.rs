@@ -4,7 +4,6 @@
 //! traces; a block without transactions has `[]` of both receipts and traces.
 
 use bytes::Bytes;
-use chain::Account;
 use http::{Method, Request, StatusCode};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -63,7 +62,6 @@ fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
         "debug_traceBlockByNumber" => (Call::TraceBlock, trace_block(view, &params)),
         "debug_traceTransaction" => (Call::TraceTransaction, trace_transaction(view, &params)),
         "eth_call" => (Call::EthCall, eth_call(view, &params)),
-        "eth_getTransactionCount" => (Call::EthOther, transaction_count(view, &params)),
         "eth_getBalance" => (Call::EthOther, balance(view, &params)),
         "eth_getLogs" => (Call::EthLogs, logs::logs(view, &params)),
         "eth_getTransactionByHash" => (Call::EthOther, transaction(view, call.params, &params)),
@@ -252,22 +250,6 @@ fn eth_call(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
         }
         None => Err(missing(view, &format!("eth_call {raw} at height {height}"))),
     }
-}
-
-/// The recorded answer, or the one that follows from the sender's transactions.
-fn transaction_count(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
-    const METHOD: &str = "eth_getTransactionCount";
-    let (address, height) = (text(params, 0, "address")?, tag(view, params, 1)?);
-    has_state(view, height)?;
-    let height = view.state_of(height);
-    let params = format!(r#"["{address}","{height:#x}"]"#);
-    if view.recording.state().eth(METHOD, params.as_bytes()).is_some() {
-        return recorded_at(view, METHOD, &params);
-    }
-    let account = Account::from_hex_literal(address);
-    let count = account.and_then(|account| view.recording.accounts().sequence(&account, height));
-    let count = count.ok_or_else(|| missing(view, &format!("json-rpc {METHOD} {params}")))?;
-    Ok(Reply::text(format!("\"{count:#x}\"")))
 }
 
 fn balance(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {

@@ -2,8 +2,8 @@
 //!
 //! A transaction that passes the ante handler has an event `tx.acc_seq` for each signer, `address/sequence`, with the
 //! sequence before it. The sequence in the state of a height is therefore that of the account's next transaction; after
-//! its last one it is one more. On an EVM chain the sequence is the nonce. A transaction with several EVM messages uses
-//! several nonces, so only the one after it tells how many.
+//! its last one it is one more. A transaction with several EVM messages uses several, so only the one after it tells how
+//! many.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -77,7 +77,7 @@ impl Accounts {
     }
 
     /// The sequence of an account in the state of a height; none if it never signed a transaction.
-    pub(crate) fn sequence(&self, account: &Account, height: u64) -> Option<u64> {
+    fn sequence(&self, account: &Account, height: u64) -> Option<u64> {
         let heights = self.sequences.get(account)?;
         let next = heights.range(height.saturating_add(1)..).next().map(|(_, of_height)| of_height.before);
         next.or_else(|| heights.values().next_back().map(|of_height| of_height.after))

@@ -1,4 +1,4 @@
-//! Sequences and nonces at every height, and answers while the state lags by a height.
+//! Sequences at every height, and answers while the state lags by a height.
 
 use std::collections::BTreeMap;
 
@@ -40,13 +40,6 @@ fn call(method: &str, params: Value) -> Request<Bytes> {
     post("/", &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string())
 }
 
-fn nonce(address: &str, height: u64, lagging: &[u64]) -> u64 {
-    let request = call("eth_getTransactionCount", json!([address, format!("{height:#x}")]));
-    let said = EVM.ask_lagging(lagging, Service::JsonRpc, &request);
-    let result = said.result();
-    u64::from_str_radix(result.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
-}
-
 #[test]
 fn the_sequence_of_a_signer_is_known_at_every_height() {
     for chain in [&*EVM, &*MOVE, &*WASM] {
@@ -77,31 +70,6 @@ fn the_sequence_of_a_signer_is_known_at_every_height() {
         }
         assert!(compared > 2, "{compared}");
     }
-}
-
-#[test]
-fn the_nonce_of_a_sender_counts_failed_transactions_and_several_messages_of_one() {
-    let (mut senders, mut failed) = (0, 0);
-    for height in EVM.recording.heights() {
-        let receipts = parse(height.eth_receipts.as_ref().unwrap());
-        for receipt in receipts.as_array().unwrap() {
-            let from = receipt["from"].as_str().unwrap();
-            if from == format!("0x{}", "0".repeat(40)) {
-                continue;
-            }
-            let at = height.height;
-            assert!(nonce(from, at, &[]) > nonce(from, at - 1, &[]), "{from} at {at}");
-            assert_eq!(nonce(from, at, &[at]), nonce(from, at - 1, &[]));
-            senders += 1;
-            failed += usize::from(receipt["status"] == "0x0");
-        }
-    }
-    assert!(senders > 600 && failed > 30, "{senders} {failed}");
-    // Two messages of one transaction at 181, which was signed with 127.
-    let two = "0x1b9f30d48692d9f043a72ca7427cbdacec3788cf";
-    assert_eq!((nonce(two, 180, &[]), nonce(two, 181, &[]), nonce(two, 182, &[])), (127, 129, 129));
-    let nobody = call("eth_getTransactionCount", json!([format!("0x{}", "ab".repeat(20)), "latest"]));
-    assert_eq!(EVM.ask_lagging(&[], Service::JsonRpc, &nobody).missing, 1);
 }
 
 fn eth_call(to: &str, data: &str, height: u64, lagging: &[u64]) -> Said {

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use chain::Account;
+use chain::comet::Event;
 use schema::Error as SchemaError;
 use schema::block::Blocks;
 use schema::keys::{Owner, Role};
@@ -13,6 +14,7 @@ use serde::Deserialize;
 use store::{Message, Table as _, Txn};
 
 use crate::Error;
+use crate::settled::signed;
 
 /// A transaction, as far as it is needed here.
 pub(super) struct FirstTx {
@@ -29,22 +31,6 @@ struct Record<'a> {
     height: Cow<'a, str>,
     #[serde(borrow)]
     events: Vec<Event<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    attributes: Vec<Attribute<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Attribute<'a> {
-    #[serde(borrow)]
-    key: Cow<'a, str>,
-    #[serde(borrow)]
-    value: Cow<'a, str>,
 }
 
 /// The first indexed transaction that involves `contract`; none if it was only ever touched outside of transactions, or
@@ -69,11 +55,7 @@ pub(super) fn first_tx(
     Ok(Some(FirstTx { height, time: block.time, signer: signer(&record, prefix) }))
 }
 
-/// The SDK tells who signed, in order: `tx` events with `acc_seq` `<address>/<sequence>`.
 fn signer(record: &Record<'_>, prefix: &str) -> Option<Account> {
-    let of_txs = record.events.iter().filter(|event| event.kind == "tx");
-    let mut values =
-        of_txs.flat_map(|event| &event.attributes).filter(|attribute| attribute.key == "acc_seq");
-    let (address, _) = values.next()?.value.split_once('/')?;
+    let (address, _) = signed(&record.events).next()?.split_once('/')?;
     Account::from_bech32(address, prefix)
 }

@@ -1,4 +1,4 @@
-//! Owners, names and URIs of tokens, compared with what the contracts say.
+//! Owners, names and URIs of tokens, compared with what the contracts say, and tokens that are stored as silent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use ingest::verify::Scope;
 use replay::Recording;
 use replay::answers::Answer;
 use schema::nft::{Change, Log, NftLog, Refused};
+use schema::rich::{Erc20, Erc20s};
 use serde_json::Value;
 use store::{MemStore, Message, Store, Table as _, Value as _};
 use testkit::altered::{AlteredNode, Exchange};
@@ -17,6 +18,12 @@ use super::database::{Indexed, encoded, put, rows, scratch};
 
 /// `ownerOf`.
 const OWNER_OF: &str = "0x6352211e";
+
+/// `balanceOf`.
+const BALANCE_OF: &str = "0x70a08231";
+
+/// The token `GAS`.
+const GAS: &str = "0x042add9e80f7a23ab71d5e1d392af1d3928b7d05";
 
 /// Plays the scenario. Owners are told at the last height as they were told when tokens last moved, but that of one token,
 /// which is somebody else's.
@@ -117,4 +124,41 @@ async fn a_collection_that_counts_as_none_because_of_a_wrong_answer_is_found_and
     assert_eq!(rows(&*store, Refused::SPEC).unwrap().len(), 1);
     let done = indexed.heal(&store, Scope::Sample(2)).await.unwrap();
     assert_eq!(done.found.counts["refused and yet a collection"], 1, "{:?}", done.found.counts);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_was_wrongly_taken_for_silent_is_found_and_asked_for_balances_again() {
+    let indexed = Indexed::new("evm-scenario").await.unwrap();
+    let store = indexed.copy().unwrap();
+    let mut silenced = 0;
+    for (key, value) in rows(&*store, Erc20s::SPEC).unwrap() {
+        let Message(token) = Message::<Erc20>::decode(&value).unwrap();
+        silenced += u64::from(!token.silent);
+        put(&*store, Erc20s::SPEC, key, encoded(&Message(Erc20 { silent: true, ..token }))).unwrap();
+    }
+    assert!(silenced > 2, "{silenced}");
+    let anybody = format!("{BALANCE_OF}{:0>64}", "01".repeat(20));
+    let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
+    // All of them tell what anybody holds but one, which refuses.
+    let node = AlteredNode::start(recording, move |exchange| {
+        match (exchange.is_rpc("eth_call", &anybody), exchange.is_rpc("eth_call", GAS)) {
+            (true, true) => exchange.with_error(3, "execution reverted"),
+            (true, false) => exchange.with_result(&format!("0x{}", "0".repeat(64)).into()),
+            (false, _) => exchange.answer,
+        }
+    });
+    let node = node.await.unwrap();
+    let clients = Arc::new(node.clients().unwrap());
+    let report = ingest::verify::verify(&store, Some(&clients), EVERY_HEIGHT, &*scratch()).await.unwrap();
+    let kinds: Vec<_> = report.findings.iter().map(|finding| finding.kind).collect();
+    assert!(kinds.iter().all(|kind| *kind == "silent token that tells balances"), "{kinds:?}");
+    let (_nobody, stop) = tokio::sync::watch::channel(false);
+    let done = ingest::verify::repair(&store, Some(&clients), EVERY_HEIGHT, &*scratch(), stop).await.unwrap();
+    assert!(done.left.is_sound(), "{:#?}", done.left.findings);
+    for (key, value) in rows(&*store, Erc20s::SPEC).unwrap() {
+        let Message(token) = Message::<Erc20>::decode(&value).unwrap();
+        let refuses =
+            GAS.ends_with(&key.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")));
+        assert_eq!((token.silent, token.drifting), (refuses, !refuses), "{token:?}");
+    }
 }
