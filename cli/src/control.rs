@@ -54,17 +54,21 @@ pub(crate) fn discard(checkpoint: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a checkpoint of `store` where there may be one that somebody left behind. An empty database is refused: its backup
-/// could take the place of a good one.
+/// Makes a checkpoint of `store` where there may be one that somebody left behind.
 pub(crate) fn checkpoint(store: &RocksStore) -> anyhow::Result<PathBuf> {
-    ensure!(
-        schema::open::identity(store)?.is_some(),
-        "the database is empty: nothing is indexed before the node has answered"
-    );
     let path = checkpoint_in(&fs::canonicalize(store.path())?);
     discard(&path).with_context(|| format!("removing {}", path.display()))?;
     store.checkpoint(&path)?;
     Ok(path)
+}
+
+/// Refuses an empty database: its backup could take the place of a good one.
+fn refuse_empty(store: &RocksStore) -> anyhow::Result<()> {
+    ensure!(
+        schema::open::identity(store)?.is_some(),
+        "the database is empty: nothing is indexed before the node has answered"
+    );
+    Ok(())
 }
 
 /// Serves the control socket for as long as it is polled. `busy` is held while a thread works on the store.
@@ -123,7 +127,7 @@ async fn answer(stream: UnixStream, store: &Arc<RocksStore>, busy: &Arc<Semaphor
     let made = if request["request"] == CHECKPOINT {
         let (store, busy) = (Arc::clone(store), Arc::clone(busy).acquire_owned().await?);
         tokio::task::spawn_blocking(move || {
-            let made = checkpoint(&store);
+            let made = refuse_empty(&store).and_then(|()| checkpoint(&store));
             drop(store);
             drop(busy);
             made
