@@ -142,7 +142,7 @@ fn no_route_uses_a_part_that_has_an_error() {
         // Errors of chains, and what is only odd, keep nothing out.
         if flawed.errors > 0 {
             cut += 1;
-            assert!(flawed.refused > 0 && flawed.routes < sound.routes, "{found}");
+            assert!(flawed.routes < sound.routes, "{found}");
         }
     }
     assert_eq!(cut, 18);
