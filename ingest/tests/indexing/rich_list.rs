@@ -1,8 +1,7 @@
 //! The rich list where events do not tell everything.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use chain::{Account, U256};
@@ -142,7 +141,7 @@ async fn nothing_is_known_of_gas(refused: impl Fn(&str) -> bool + Send + Sync + 
     // As the oracle of balances has it: whoever was touched last at a height holds what the contract said then.
     let snapshot = store.snapshot().unwrap();
     let calls = testkit::oracle::eth_calls("evm-scenario", BALANCE_OF).unwrap();
-    let mut last = BTreeMap::new();
+    let mut last = std::collections::BTreeMap::new();
     for call in calls {
         last.insert((call.to, call.argument.clone()), call);
     }
@@ -224,65 +223,4 @@ async fn asked_for_again(lies: u64) -> Vec<TableDigest> {
 #[tokio::test(flavor = "multi_thread")]
 async fn results_that_are_asked_for_again_are_held_against_the_next_header() {
     assert_eq!(asked_for_again(12).await, asked_for_again(0).await);
-}
-
-/// Heights at which `GAS` moves.
-const MOVES: [u64; 9] = [196, 198, 200, 202, 204, 206, 208, 210, 212];
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_token_is_healed_between_blocks_that_come_without_a_pause() {
-    let tip = Arc::new(AtomicU64::new(MOVES[0]));
-    let marks = Arc::new(OnceLock::<ingest::Marks>::new());
-    let asked = Arc::new(Mutex::new(BTreeMap::<u64, u64>::new()));
-    let node = AlteredNode::start(evm(), {
-        let (tip, marks, asked) = (Arc::clone(&tip), Arc::clone(&marks), Arc::clone(&asked));
-        move |exchange| {
-            let now = tip.load(Ordering::Relaxed);
-            if exchange.service == Service::Comet && exchange.request.uri().path() == "/status" {
-                return exchange.with_change(|status| {
-                    status["sync_info"]["latest_block_height"] = now.to_string().into();
-                    status["sync_info"]["latest_block_hash"] = "".into();
-                });
-            }
-            let at = |height: u64| exchange.is_rpc("eth_call", &format!("\"{height:#x}\""));
-            let Some(height) = MOVES.into_iter().find(|height| at(*height)) else { return exchange.answer };
-            if !exchange.is_rpc("eth_call", BALANCE_OF) {
-                return exchange.answer;
-            }
-            if !exchange.is_rpc("eth_call", GAS) {
-                return exchange.with_error(3, "execution reverted");
-            }
-            *asked.lock().unwrap().entry(height).or_default() += 1;
-            // Whenever the list asks about the newest block there are new ones before it has its answer.
-            if let Some(next) = MOVES.into_iter().find(|next| *next > now && height == now)
-                && tip.compare_exchange(now, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-            {
-                while marks.get().is_none_or(|marks| marks.blocks.borrow().height < next) {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-            }
-            exchange.with_result(&format!("0x{:064x}", 7).into())
-        }
-    });
-    let (node, store) = (node.await.unwrap(), Arc::new(MemStore::new()));
-    let config = Config {
-        reconcile_every: Some(Duration::from_millis(20)),
-        verify: Verify::Off,
-        ..indexed::config(&evm()).unwrap()
-    };
-    let clients = Arc::new(node.clients().unwrap());
-    let live = Live::start(clients, config, Arc::clone(&store) as _).await.unwrap();
-    assert!(marks.set(live.marks.clone()).is_ok());
-    let healed = async {
-        let is_healed =
-            |amounts: &[U256]| amounts.len() > 32 && amounts.iter().all(|amount| *amount == U256::from(7));
-        while !is_healed(&amounts(&store, GAS)) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(2), healed).await.unwrap();
-    live.stop().await.unwrap();
-    let asked = asked.lock().unwrap().clone();
-    // First a sample and the first holders, then the others as soon as the next block is applied.
-    assert!(asked[&MOVES[0]] > 32 && asked[&MOVES[1]] > 8, "{asked:?}");
 }
