@@ -24,7 +24,7 @@ build: needs
 # Everything that must be green before a change is merged. Formats and lints first: they fail fastest.
 test: check tests deny
 
-# Every test; those of generated files (SCHEMA.md, openapi/indexer.json, config.example.toml) among them.
+# Every test; those of generated files (SCHEMA.md, docs/openapi/indexer.json, config.example.toml) among them.
 tests: needs
 	cargo test --release --workspace --no-fail-fast
 
@@ -62,18 +62,18 @@ bench: needs
 
 # Seconds for each target; targets to run.
 FUZZ_SECONDS ?= 600
-FUZZ_TARGETS ?= $(notdir $(basename $(wildcard fuzz/targets/*.rs)))
-FUZZ := cargo fuzz run --fuzz-dir fuzz --sanitizer none
+FUZZ_TARGETS ?= $(notdir $(basename $(wildcard testing/fuzz/libfuzzer/targets/*.rs)))
+FUZZ := cargo fuzz run --fuzz-dir testing/fuzz/libfuzzer --sanitizer none
 
 # Fuzzes (docs/fuzzing.md): about an hour and a half by default. The first finding ends it.
 fuzz: needs
 	command -v cargo-fuzz >/dev/null || test -x "$(TOOLS)/bin/cargo-fuzz" || \
 	    cargo install --locked --version $(CARGO_FUZZ_VERSION) --root "$(TOOLS)" cargo-fuzz
 	cargo build --release --workspace --example write_seeds
-	"$(CARGO_TARGET_DIR)/release/examples/write_seeds" fuzz/seeds
+	"$(CARGO_TARGET_DIR)/release/examples/write_seeds" testing/fuzz/libfuzzer/seeds
 	for target in $(FUZZ_TARGETS); do \
-	    mkdir -p "fuzz/corpus/$$target" && PATH="$$PATH:$(TOOLS)/bin" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/fuzz" \
-	    $(FUZZ) "$$target" "fuzz/corpus/$$target" "fuzz/seeds/$$target" -- -dict="fuzz/seeds/$$target.dict" \
+	    mkdir -p "testing/fuzz/libfuzzer/corpus/$$target" && PATH="$$PATH:$(TOOLS)/bin" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/fuzz" \
+	    $(FUZZ) "$$target" "testing/fuzz/libfuzzer/corpus/$$target" "testing/fuzz/libfuzzer/seeds/$$target" -- -dict="testing/fuzz/libfuzzer/seeds/$$target.dict" \
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=32768 -rss_limit_mb=2048 -timeout=20 -verbosity=0 \
 	    -print_final_stats=1 || exit 1; \
 	done

@@ -11,10 +11,10 @@ use benches::report;
 use criterion::{Criterion, Throughput};
 use planner::{Graph, Request, World, operations, plan};
 use random::{Dice, Made, Size};
-use route::{Config, Service};
+use routing_api::{Config, Service};
 use web::app::App;
 
-#[path = "../planner/tests/random/mod.rs"]
+#[path = "../routing/planner/tests/random/mod.rs"]
 mod random;
 
 /// Groups of LayerZero tokens, and once in how many parts something is paused, unknown or costs something.
@@ -66,7 +66,7 @@ fn whole_requests() -> Result<Vec<String>> {
     let dir = tempfile::tempdir()?;
     let service = Service::open(made.registry, dir.path(), Config::default(), "bench")?;
     service.learn(made.facts);
-    let app = App::new(service, route::ENDPOINTS)?;
+    let app = App::new(service, routing_api::ENDPOINTS)?;
     let head = http::Request::post("/v2/fungible/route").body(())?.into_parts().0;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let (mut times, mut found) = (Vec::with_capacity(bodies.len()), 0);

@@ -14,7 +14,7 @@ fn main() -> Result<()> {
     let registry = played.rules()?.registry;
     let mut out = Vec::new();
     for tx in &txs {
-        txjson::write_tx(&registry, tx, &mut out)?;
+        proto::json::write_tx(&registry, tx, &mut out)?;
     }
     let mean = out.len() / txs.len();
 
@@ -27,7 +27,7 @@ fn main() -> Result<()> {
         bencher.iter(|| {
             out.clear();
             let tx = next.next().expect("a recording with transactions");
-            txjson::write_tx(&registry, black_box(tx), &mut out).expect("it was printed before");
+            proto::json::write_tx(&registry, black_box(tx), &mut out).expect("it was printed before");
             out.len()
         });
     });

@@ -13,12 +13,12 @@ use base64::engine::general_purpose::STANDARD;
 use ingest::Ingest;
 use ingest::derive::Rules;
 use node::Node;
+use proto::json::Registry;
 use replay::{Addresses, Options, Recording, ReplayNode};
 use store::{Bounds, COUNT, Key, List, RocksOptions, RocksStore, Snapshot, Store, Value as _};
 use tempfile::TempDir;
 use testkit::indexed;
 use tokio::runtime::{Builder, Runtime};
-use txjson::Registry;
 
 use crate::meter;
 

@@ -36,7 +36,8 @@ fn main() -> Result<()> {
     let mut samples = Samples::default();
     for chain in CHAINS {
         let before = samples.txs.len();
-        collect(&root.join("recordings").join(chain), &mut samples).with_context(|| chain.to_owned())?;
+        collect(&root.join("testing/recordings").join(chain), &mut samples)
+            .with_context(|| chain.to_owned())?;
         println!("{chain}: {} transactions", samples.txs.len() - before);
     }
     let Samples { txs, evm_txs, calls } = samples;
@@ -65,7 +66,7 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
     schema::open::or_create(&store, &identity)?;
     let codec = Arc::new(Codec::load(&*store.snapshot()?)?);
     let descriptors = descriptors(&recording)?;
-    let registry = Arc::new(txjson::Registry::from_descriptors(&descriptors)?);
+    let registry = Arc::new(proto::json::Registry::from_descriptors(&descriptors)?);
     let rules = Rules { vm, prefix, registry, descriptors: [0; 32], verified: false };
     let workshops = Workshops::new(Arc::clone(&codec), rules.clone());
     let plain = |payload: &Payload| -> Result<Vec<u8>> {

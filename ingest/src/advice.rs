@@ -2,7 +2,7 @@
 
 use chain::Vm;
 use node::Node;
-use txjson::Registry;
+use proto::json::Registry;
 
 use crate::config::Config;
 

@@ -4,5 +4,6 @@
 //! and no generated file. A field number here must be that of the `.proto` file named in the doc comment.
 
 pub mod descriptor;
+pub mod json;
 pub mod reflection;
 pub mod tx;

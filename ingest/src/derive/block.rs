@@ -219,15 +219,15 @@ impl<'a> CosmosTxs<'a> {
     /// Appends the JSON of the `tx` member.
     fn render(&self, index: usize, raw: &[u8], decodes: bool, out: &mut Vec<u8>) -> Result<(), Unrendered> {
         let registry = &self.rules.registry;
-        let error = match txjson::write_tx(registry, raw, out) {
+        let error = match proto::json::write_tx(registry, raw, out) {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
         match self.rendered.get(&index) {
             Some(Some(by_node)) => splice(by_node, out),
             // What is no transaction at all no node can render (an L1's vote data, indexing.md §17).
-            Some(None) => txjson::write_opaque_tx(registry, raw, out),
-            None if !decodes => txjson::write_opaque_tx(registry, raw, out),
+            Some(None) => proto::json::write_opaque_tx(registry, raw, out),
+            None if !decodes => proto::json::write_opaque_tx(registry, raw, out),
             None => {
                 let curable = error.may_be_cured_by_newer_descriptors();
                 return Err(Unrendered { index, raw: raw.to_vec(), reason: error.to_string(), curable });
@@ -240,7 +240,7 @@ impl<'a> CosmosTxs<'a> {
         let Rules { prefix, registry, .. } = self.rules;
         let by_message = || {
             let Some(first) = tx.messages.first() else { return Vec::new() };
-            let named = txjson::signers_named_by_message(registry, &first.type_url, &first.value);
+            let named = proto::json::signers_named_by_message(registry, &first.type_url, &first.value);
             named.iter().filter_map(|name| Account::parse(name, prefix)).collect()
         };
         signer::signers(tx, &result.events, by_message, prefix, &mut workshop.keys)

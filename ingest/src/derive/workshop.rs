@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use chain::Vm;
 use chain::key::KeyCache;
+use proto::json::Registry;
 use schema::payload::{Codec, Encoder, Kind};
-use txjson::Registry;
 
 /// Public keys whose addresses a worker remembers: 66 bytes each, twice.
 const REMEMBERED_KEYS: usize = 1 << 14;

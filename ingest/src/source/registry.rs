@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node::Node;
+use proto::json::Registry;
 use schema::descriptors::{DescriptorSet, Descriptors};
 use store::{Counts, Durability, Message, Order, Store, Txn};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use txjson::Registry;
 
 use super::{Tools, insist};
 use crate::Error;

@@ -1,0 +1,170 @@
+//! `cairn demo`: a recorded chain, played, indexed and served in one process.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::replay::recording::Summary;
+use ::replay::{Addresses, Options, Recording, ReplayNode};
+use anyhow::Context as _;
+
+use self::routing::RouteDemo;
+use crate::serve::Serving;
+use crate::settings::Settings;
+use crate::settings::given::{Given, Log};
+use crate::{interrupt, logging, output, run, runtime};
+
+mod routing;
+
+/// The recording that is played by default.
+const DEFAULT: &str = "evm-scenario";
+
+/// Where recordings are: in the repository, and beside an installed program.
+const FOLDERS: [&str; 2] = ["testing/recordings", "recordings"];
+
+/// Flags of `cairn demo`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Demo {
+    /// Directory of the recording; by default `testing/recordings/evm-scenario` or `recordings/evm-scenario`, here or in a
+    /// directory above the program
+    #[arg(long, value_name = "DIR")]
+    recording: Option<PathBuf>,
+    /// Directory of the database; a temporary one, removed at the end, if it is not given
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Where the JSON interface listens; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Where the routing interface listens; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
+    route_listen: SocketAddr,
+    #[command(flatten)]
+    log: Given<Log>,
+}
+
+/// Shows the chain until it is asked to stop.
+pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
+    let base = Settings::new(&args.log.merged()?)?;
+    let (screen, _) = logging::start(&base.log)?;
+    let dir = args.recording.map_or_else(find, Ok)?;
+    let recording = Arc::new(Recording::open(&dir)?);
+    let temporary = tempfile::Builder::new().prefix("cairn-demo-").tempdir();
+    let temporary = temporary.context("making a temporary directory")?;
+    let data = Some(args.data.unwrap_or_else(|| temporary.path().join("index")));
+    runtime::block_on_indexing(async {
+        let stop = interrupt::watch()?;
+        let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
+        let settings = Settings { data, listen: args.listen, ..settings_of(&node, base)? };
+        let recordings = dir.parent().unwrap_or(&dir);
+        let tracked = temporary.path().join("route");
+        let routes = RouteDemo::start(recordings, &tracked, args.route_listen).await?;
+        let more = routes.as_ref().map(RouteDemo::paths).transpose()?.unwrap_or_default();
+        let arrived = |serving: Option<&Serving>| announce(serving, node.recording().summary(), &more);
+        let work = async {
+            if let Some(routes) = &routes {
+                routes.work(&stop).await?;
+            }
+            // The end of the demo is that of its index.
+            std::future::pending::<anyhow::Result<Infallible>>().await
+        };
+        let outcome = tokio::select! {
+            outcome = run::index(&settings, true, &screen, &stop, arrived) => outcome,
+            outcome = work => outcome.map(|never| match never {}),
+        };
+        if let Some(routes) = routes {
+            routes.stop().await;
+        }
+        node.stop().await;
+        outcome
+    })
+}
+
+/// The recording that ships with the program.
+fn find() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("where this program is")?;
+    let places = std::iter::once(Path::new("")).chain(program.ancestors().skip(1));
+    let mut candidates = places.flat_map(|place| FOLDERS.map(|folder| place.join(folder).join(DEFAULT)));
+    match candidates.find(|dir| dir.is_dir()) {
+        Some(dir) => Ok(dir),
+        None => anyhow::bail!(
+            "no recordings/{DEFAULT} here or in a directory above {}: name a recording with --recording DIR",
+            program.display()
+        ),
+    }
+}
+
+/// The settings for the chain that `node` plays; what `base` says about a chain is about another one.
+fn settings_of(node: &ReplayNode, base: Settings) -> anyhow::Result<Settings> {
+    let about = node.recording().summary();
+    Ok(Settings {
+        chain_id: Some(about.chain_id.clone()),
+        vm: Some(about.vm.parse()?),
+        comet: vec![node.comet_url().parse()?],
+        rest: vec![node.rest_url().parse()?],
+        json_rpc: if node.recording().is_evm() { vec![node.json_rpc_url().parse()?] } else { Vec::new() },
+        grpc: Vec::new(),
+        prefix: None,
+        start_height: None,
+        ..base
+    })
+}
+
+/// Prints where to look.
+fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::Result<()> {
+    let Some(serving) = serving else { return Ok(()) };
+    let account = busiest_account(serving);
+    let mut text = format!(
+        "\n{} is indexed: {} transactions in heights {} to {}. Open\n\n",
+        about.chain_id, about.txs, about.first_height, about.last_height
+    );
+    for path in paths(about, account.as_deref()) {
+        writeln!(text, "  {}{path}", serving.url())?;
+    }
+    text.push_str(more);
+    text.push_str("\nCtrl-C ends it.\n");
+    Ok(output::print(&text)?)
+}
+
+fn paths(about: &Summary, account: Option<&str>) -> Vec<String> {
+    let mut paths = vec![
+        "/status".to_owned(),
+        "/indexer/block/v1/blocks?pagination.limit=10".to_owned(),
+        "/indexer/tx/v1/txs?pagination.limit=10".to_owned(),
+    ];
+    if about.vm == "evm" {
+        paths.push("/indexer/tx/v1/evm-txs?pagination.limit=10".to_owned());
+        paths.push("/indexer/tx/v1/evm-internal-txs?pagination.limit=10".to_owned());
+        paths.push("/indexer/richlist/v1/GAS?pagination.limit=10".to_owned());
+    }
+    paths.push("/indexer/nft/v1/collections".to_owned());
+    if let Some(account) = account {
+        paths.push(format!("/indexer/nft/v1/tokens/by_account/{account}?pagination.limit=10"));
+        paths.push(format!("/indexer/tx/v1/txs/by_account/{account}?pagination.limit=10"));
+    }
+    paths.push("/swagger/doc.json".to_owned());
+    paths
+}
+
+/// The account that sent the most of the newest transactions.
+fn busiest_account(serving: &Serving) -> Option<String> {
+    let answer = serving.app()?.get("/indexer/tx/v1/txs?pagination.limit=1000");
+    let page: serde_json::Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+    let mut sent: HashMap<&str, usize> = HashMap::new();
+    for sender in page["txs"].as_array()?.iter().flat_map(senders) {
+        *sent.entry(sender).or_default() += 1;
+    }
+    let busiest = sent.into_iter().max_by_key(|&(account, n)| (n, account));
+    busiest.map(|(account, _)| account.to_owned())
+}
+
+/// The accounts that the events of a transaction name as its senders.
+fn senders(tx: &serde_json::Value) -> Vec<&str> {
+    let events = tx["events"].as_array().map_or(&[][..], Vec::as_slice);
+    let messages = events.iter().filter(|event| event["type"] == "message");
+    let attributes = messages.flat_map(|event| event["attributes"].as_array().map_or(&[][..], Vec::as_slice));
+    let named = attributes.filter(|attribute| attribute["key"] == "sender");
+    named.filter_map(|attribute| attribute["value"].as_str()).filter(|value| !value.is_empty()).collect()
+}

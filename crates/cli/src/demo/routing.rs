@@ -1,0 +1,130 @@
+//! The demo's second half: the recorded pairs of chains, played, and the routing service over them.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ::registry::Endpoints;
+use ::replay::{Addresses, Options, Recording, ReplayNode};
+use chain::Timestamp;
+use tokio::sync::watch;
+use web::cors::Cors;
+
+use crate::route::{self, RouteSettings, Routing};
+
+/// Where the example registry is, seen from a directory above the recordings: in the repository, and beside an installed
+/// program.
+const REGISTRIES: [&str; 2] = ["routing/registry/example", "registry/example"];
+
+/// The recorded chains of the example registry.
+const RECORDINGS: [&str; 4] = ["l1-l2/l1", "l1-l2/l2", "evm-oft/a", "evm-oft/b"];
+
+/// Recorded transfers that are registered, so that their status can be looked at: a packet that is forwarded, a deposit, a
+/// withdrawal that was claimed, an omnichain token.
+const TRANSFERS: [(&str, &str); 4] = [
+    ("e2e-l1-1", "80AB577C8435BC2C746415571CD99C7E593E6BBC67749B4C40B4AA5186CDEB4A"),
+    ("e2e-l1-1", "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88"),
+    ("e2e-l2-1", "F21ACD740CFEBAAB277158CD439DCBBD7A374F61FD706211A348EA185546E1E2"),
+    ("31337", "0xdb933870507194390ef579a41ba25f43a3d90d18a1ef923fbb00668bcfb24c94"),
+];
+
+/// A transfer that can be asked for.
+const QUESTION: &str = r#"{"amount_in":"1500000","source_asset_chain_id":"e2e-l1-1","source_asset_denom":"uinit","dest_asset_chain_id":"e2e-l2-1","dest_asset_denom":"evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2"}"#;
+
+/// Nodes and the service over them.
+pub(crate) struct RouteDemo {
+    nodes: Vec<ReplayNode>,
+    routing: Routing,
+    settings: RouteSettings,
+}
+
+impl RouteDemo {
+    /// Plays the chains in `recordings` and serves routes between them; none if they are not all there.
+    pub(crate) async fn start(
+        recordings: &Path,
+        data: &Path,
+        listen: SocketAddr,
+    ) -> anyhow::Result<Option<Self>> {
+        let places = recordings.ancestors().skip(1).take(2);
+        let candidates = places.flat_map(|place| REGISTRIES.map(|registry| place.join(registry)));
+        let Some(registry) = candidates.into_iter().find(|folder| folder.is_dir()) else {
+            tracing::info!("no registry/example near the recordings: no routes are shown");
+            return Ok(None);
+        };
+        if !RECORDINGS.iter().all(|name| recordings.join(name).is_dir()) {
+            tracing::info!("recordings of the example registry are missing: no routes are shown");
+            return Ok(None);
+        }
+        let mut nodes = Vec::new();
+        for name in RECORDINGS {
+            let recording = Arc::new(Recording::open(&recordings.join(name))?);
+            nodes.push(ReplayNode::start(recording, Addresses::default(), Options::default()).await?);
+        }
+        let settings = RouteSettings {
+            registry,
+            data: data.to_owned(),
+            listen,
+            cors: Cors::any(),
+            limits: web::limits::Limits { stop: Duration::from_secs(1), ..Default::default() },
+            tracker: tracker::Options::default(),
+        };
+        let known = route::load(&settings.registry)?.with_endpoints(|chain| {
+            nodes.iter().find(|node| node.recording().summary().chain_id == chain).map(endpoints)
+        });
+        let routing = Routing::start(&settings, known)?;
+        for (chain, hash) in TRANSFERS {
+            routing.service().tracker().track(chain, hash, now()?)?;
+        }
+        Ok(Some(Self { nodes, routing, settings }))
+    }
+
+    /// Where to look.
+    pub(crate) fn paths(&self) -> Result<String, std::fmt::Error> {
+        let url = self.routing.url();
+        let mut text = String::from("\nRoutes between four recorded chains:\n\n");
+        for path in ["/v2/info/chains", "/v2/fungible/assets", "/swagger/doc.json"] {
+            writeln!(text, "  {url}{path}")?;
+        }
+        for (chain, hash) in TRANSFERS {
+            writeln!(text, "  {url}/v2/tx/status?chain_id={chain}&tx_hash={hash}")?;
+        }
+        writeln!(
+            text,
+            "\n  curl -H 'content-type: application/json' {url}/v2/fungible/route -d '{QUESTION}'"
+        )?;
+        Ok(text)
+    }
+
+    /// Follows the transfers until `stop`.
+    pub(crate) async fn work(&self, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
+        self.routing.work(&self.settings.registry, stop).await
+    }
+
+    /// Stops what answers, and then the nodes that it asks.
+    pub(crate) async fn stop(self) {
+        self.routing.stop().await;
+        for node in self.nodes {
+            node.stop().await;
+        }
+    }
+}
+
+fn endpoints(node: &ReplayNode) -> Endpoints {
+    let plain = node.recording().summary().vm != "ethereum";
+    let if_plain = |url: String| if plain { vec![url] } else { Vec::new() };
+    let has_evm = node.recording().is_evm() || !plain;
+    Endpoints {
+        rpc: if_plain(node.comet_url()),
+        rest: if_plain(node.rest_url()),
+        json_rpc: if has_evm { vec![node.json_rpc_url()] } else { Vec::new() },
+        executor: node.executor_url().into_iter().collect(),
+        secret: Vec::new(),
+    }
+}
+
+fn now() -> anyhow::Result<Timestamp> {
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
+    Ok(Timestamp::from_unix_nanos(i64::try_from(nanos)?))
+}

@@ -1,0 +1,309 @@
+//! `cairn route`: plans transfers between chains, makes the messages to sign, and follows them.
+
+use std::fmt::Write as _;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::registry::{Loaded, Problem, Registry, Severity};
+use anyhow::Context as _;
+use routing_api::Service;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{Mutex, watch};
+use web::app::App;
+use web::cors::Cors;
+use web::limits::Limits;
+use web::server::{Server, default_workers};
+
+use crate::serve::VERSION;
+use crate::settings::given::{Given, Router};
+use crate::settings::value::Origin;
+use crate::settings::{self, Settings, Value, Values, keys};
+use crate::{interrupt, logging, output, reread, runtime};
+
+/// Largest request body in bytes.
+const BODY: usize = 1 << 20;
+
+/// The directory of the database, where nothing says another.
+const DATA: &str = "cairn-route";
+
+/// Flags of `cairn route`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Route {
+    #[command(subcommand)]
+    command: Option<RouteCommand>,
+    #[command(flatten)]
+    given: Given<Router>,
+}
+
+/// What else `cairn route` does.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum RouteCommand {
+    /// Checks a registry against itself, and against the chains if asked to
+    Check {
+        /// Directory of the registry
+        #[arg(long, value_name = "DIR", env = "CAIRN_ROUTE_REGISTRY")]
+        registry: PathBuf,
+        /// Asks the nodes of all chains: channels, clients, bridges, denominations
+        #[arg(long)]
+        online: bool,
+    },
+}
+
+/// What a routing service needs to be told.
+#[derive(Clone, Debug)]
+pub(crate) struct RouteSettings {
+    /// Directory of the registry.
+    pub(crate) registry: PathBuf,
+    /// Directory of the database.
+    pub(crate) data: PathBuf,
+    /// Where it listens.
+    pub(crate) listen: SocketAddr,
+    /// Which web pages may read the answers.
+    pub(crate) cors: Cors,
+    /// What a client may take of the server; what a body may have is the routing interface's own matter.
+    pub(crate) limits: Limits,
+    /// How transfers are followed.
+    pub(crate) tracker: tracker::Options,
+}
+
+/// Serves, or checks; a registry with errors is told by the exit code 1.
+pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
+    if let Some(RouteCommand::Check { registry, online }) = args.command {
+        return check(&registry, online);
+    }
+    let values = args.given.clone().merged()?;
+    let base = Settings::new(&with_data(values.clone()))?;
+    let settings = base.route.as_ref().ok_or_else(|| settings::missing("route.registry"))?;
+    let (_screen, dial) = logging::start(&base.log)?;
+    runtime::block_on(async {
+        let stop = interrupt::watch()?;
+        reread::on_hangup(args.given, values, dial)?;
+        let routing = Supervisor::start(settings.clone(), false)?;
+        output::print(&format!("routing at {}\n", routing.url()))?;
+        routing.run(&stop).await;
+        routing.stop().await;
+        Ok(())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `values` with a directory of the database.
+fn with_data(mut values: Values) -> Values {
+    let key = keys::known("route.data");
+    let default = || Value::split(key, [DATA.to_owned()], Origin::Default);
+    values.entry(key.name).or_insert_with(default);
+    values
+}
+
+/// A running routing service.
+pub(crate) struct Routing {
+    server: Server,
+    app: Arc<App<Service>>,
+    /// Listened to before anybody is told where it is: the signal would end the process otherwise.
+    hangups: Mutex<Signal>,
+}
+
+impl Routing {
+    /// Opens the database and listens, within a tokio runtime. What follows transfers begins with [`Routing::work`].
+    pub(crate) fn start(settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
+        Self::over(listen(settings.listen)?, settings, registry)
+    }
+
+    fn over(listener: TcpListener, settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
+        let hangups = Mutex::new(signal(SignalKind::hangup()).context("listening for SIGHUP")?);
+        let config =
+            routing_api::Config { tracker: settings.tracker.clone(), ..routing_api::Config::default() };
+        let service = Service::open(registry, &settings.data, config, VERSION)?;
+        let app = Arc::new(App::new(service, routing_api::ENDPOINTS)?.with_cors(settings.cors.clone()));
+        let limits =
+            Limits { body: BODY, oversize: http::StatusCode::BAD_REQUEST, ..settings.limits.clone() };
+        let server = Server::start(listener, Arc::clone(&app), limits, default_workers())?;
+        tracing::info!(url = %format_args!("http://{}", server.address()), "routing");
+        Ok(Self { server, app, hangups })
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.server.address())
+    }
+
+    /// What answers.
+    pub(crate) fn service(&self) -> &Service {
+        self.app.state()
+    }
+
+    /// Follows transfers, asks the chains what holds, reads the registry again on SIGHUP; until `stop`. What answers goes on
+    /// until [`Routing::stop`].
+    pub(crate) async fn work(&self, registry: &Path, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
+        let service = self.app.state();
+        let reloads = async {
+            let mut hangups = self.hangups.lock().await;
+            while hangups.recv().await.is_some() {
+                reload(service, registry);
+            }
+        };
+        let outcome = tokio::select! {
+            outcome = service.tracker().run(interrupt::stopped(stop)) => outcome,
+            () = service.refresh(interrupt::stopped(stop)) => Ok(()),
+            () = reloads => Ok(()),
+        };
+        Ok(outcome?)
+    }
+
+    /// Stops it, letting requests in flight finish within [`Limits::stop`].
+    pub(crate) async fn stop(self) {
+        // It waits for threads; if that were to fail, the process ends all the same.
+        if let Err(error) = tokio::task::spawn_blocking(move || self.server.stop()).await {
+            tracing::error!(%error, "stopping the server");
+        }
+    }
+}
+
+fn listen(at: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(at).with_context(|| format!("cannot listen on {at} for routes"))
+}
+
+/// The pauses before a routing service that failed is started again.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LAST_PAUSE: Duration = Duration::from_mins(1);
+
+/// Keeps a routing service running: whatever it fails of is logged, and it is started again after a pause.
+pub(crate) struct Supervisor {
+    settings: RouteSettings,
+    /// None between a failure and the next start.
+    routing: Mutex<Option<Routing>>,
+}
+
+impl Supervisor {
+    /// Starts the service, within a tokio runtime. A registry that does not load, or an address that is taken, is an error
+    /// here; so is a database that does not open, unless the disk is full or `is_contained`: then it is tried again.
+    pub(crate) fn start(mut settings: RouteSettings, is_contained: bool) -> anyhow::Result<Self> {
+        let registry = load(&settings.registry)?;
+        let listener = listen(settings.listen)?;
+        // With port 0, the next start takes the same one.
+        settings.listen = listener.local_addr()?;
+        let routing = match Routing::over(listener, &settings, registry) {
+            Ok(routing) => Some(routing),
+            Err(error) if is_contained || is_full(&error) => {
+                tracing::error!(error = format!("{error:#}"), pause = ?FIRST_PAUSE, "the routing service did not start");
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Self { settings, routing: Mutex::new(routing) })
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.settings.listen)
+    }
+
+    /// Does the service's work until `stop`.
+    pub(crate) async fn run(&self, stop: &watch::Receiver<bool>) {
+        let mut routing = self.routing.lock().await;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if let Some(running) = &*routing {
+                let begun = Instant::now();
+                let Err(error) = running.work(&self.settings.registry, stop).await else { return };
+                if begun.elapsed() > LAST_PAUSE {
+                    pause = FIRST_PAUSE;
+                }
+                tracing::error!(error = format!("{error:#}"), ?pause, "the routing service failed");
+            }
+            if let Some(failed) = routing.take() {
+                failed.stop().await;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = interrupt::stopped(stop) => return,
+            }
+            pause = (2 * pause).min(LAST_PAUSE);
+            match load(&self.settings.registry).and_then(|registry| Routing::start(&self.settings, registry))
+            {
+                Ok(started) => *routing = Some(started),
+                Err(error) => {
+                    tracing::error!(
+                        error = format!("{error:#}"),
+                        ?pause,
+                        "the routing service did not start"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Stops it, letting requests in flight finish within [`Limits::stop`].
+    pub(crate) async fn stop(self) {
+        if let Some(routing) = self.routing.into_inner() {
+            routing.stop().await;
+        }
+    }
+}
+
+fn is_full(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(routing_api::service::Error::Tracker(error)) if error.is_full())
+}
+
+fn reload(service: &Service, registry: &Path) {
+    match service.reload(registry) {
+        Ok(problems) => {
+            log_problems(problems, &service.world().registry);
+            tracing::info!(hash = service.world().registry.hash(), "the registry was read again");
+        }
+        Err(error) => tracing::error!(%error, "the registry was not read again, the old one goes on"),
+    }
+}
+
+/// Reads a registry, and tells what is wrong with it.
+pub(crate) fn load(dir: &Path) -> anyhow::Result<Registry> {
+    let Loaded { registry, problems } = ::registry::load(dir)?;
+    log_problems(problems, &registry);
+    Ok(registry)
+}
+
+/// Problems of each severity that one load logs at most: a public registry can have thousands. `route check` prints all.
+const MOST_LOGGED: usize = 20;
+
+/// Logs what is wrong with a registry: the problems of its files, and the errors that keep parts of it out of routes.
+fn log_problems(mut problems: Vec<Problem>, registry: &Registry) {
+    let errors = ::registry::check(registry).into_iter();
+    problems.extend(errors.filter(|problem| problem.severity == Severity::Error));
+    for severity in [Severity::Error, Severity::Warning] {
+        let mut left = problems.iter().filter(|problem| problem.severity == severity);
+        for Problem { place, what, .. } in left.by_ref().take(MOST_LOGGED) {
+            tracing::warn!(%severity, %place, problem = what, "registry problem");
+        }
+        let more = left.count();
+        if more > 0 {
+            tracing::warn!(%severity, more, "more registry problems: `cairn route check` prints all");
+        }
+    }
+}
+
+fn check(dir: &Path, online: bool) -> anyhow::Result<ExitCode> {
+    let Loaded { registry, mut problems } = ::registry::load(dir)?;
+    problems.extend(::registry::check::check(&registry));
+    let mut text = String::new();
+    for problem in &problems {
+        writeln!(text, "{problem}")?;
+    }
+    let mut wrong = problems.iter().any(|problem| problem.severity == Severity::Error);
+    if online {
+        let nodes = routing_api::nodes::Nodes::new(routing_api::Config::default().ask);
+        let findings = runtime::block_on(async { Ok(routing_api::check::online(&nodes, &registry).await) })?;
+        for finding in &findings {
+            writeln!(text, "{}{finding}", if finding.unasked { "not told: " } else { "" })?;
+        }
+        wrong |= findings.iter().any(|finding| !finding.unasked);
+    }
+    let (chains, assets, channels) =
+        (registry.chains().count(), registry.assets().count(), registry.channels().count());
+    writeln!(text, "{chains} chains, {assets} assets, {channels} channels; hash {}", registry.hash())?;
+    output::print(&text)?;
+    Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

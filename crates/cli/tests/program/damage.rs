@@ -1,0 +1,112 @@
+//! A flipped byte in a database's files, through the whole program: a 500 for what needs it, named, and healed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Cairn, Played, digest, get, run};
+use store::{RocksOptions, RocksStore};
+
+/// Without it nobody knows what the database is of.
+const IRREPLACEABLE: [&str; 1] = ["meta"];
+
+/// Makes every table one file, whose names are returned.
+fn compact(data: &Path) -> Vec<String> {
+    RocksStore::open(data, schema::TABLES, RocksOptions::default()).unwrap().compact().unwrap();
+    let names = fs::read_dir(data).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> =
+        names.filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "sst")).collect();
+    names.sort();
+    names
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+/// Flips a bit in the first block of rows.
+fn flip(file: &Path) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[9] ^= 0x20;
+    fs::write(file, bytes).unwrap();
+}
+
+/// Exit code and all that `cairn db verify` says.
+fn verify(data: &Path, flags: &[&str]) -> (i32, String) {
+    let output = run(&[&["db", "verify", "--data", data.to_str().unwrap()], flags].concat());
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code().unwrap(), said.concat())
+}
+
+/// The table that a line of `cairn db verify` says to be unreadable.
+fn named<'a>(said: &'a str, file: &str) -> &'a str {
+    let line = said.lines().find(|line| line.starts_with("unreadable rows: ") && line.contains(file));
+    line.unwrap().split_once("table ").unwrap().1.split_once(',').unwrap().0
+}
+
+#[test]
+fn a_flipped_byte_in_any_table_is_named_and_healed() {
+    let dir = tempfile::tempdir().unwrap();
+    let sound = dir.path().join("sound");
+    let played = Played::start("wasm-scenario", &[]);
+    played.index(&sound);
+    let files = compact(&sound);
+    let whole = digest(&sound);
+    let mut tables = BTreeSet::new();
+    for (n, file) in files.iter().enumerate() {
+        let data = dir.path().join(n.to_string());
+        copy(&sound, &data);
+        flip(&data.join(file));
+        let (code, said) = verify(&data, &["--offline"]);
+        assert_ne!(code, 0, "{file}: {said}");
+        let table = named(&said, file).to_owned();
+        let (code, said) = verify(&data, &[&played.services()[..], &["--repair"]].concat());
+        if IRREPLACEABLE.contains(&&*table) {
+            assert_eq!(code, 2, "{table}: {said}");
+        } else {
+            assert!(code == 0 && said.contains("sound: nothing is wrong\n"), "{table}: {code} {said}");
+            assert_eq!(named(&said, file), table);
+            assert_eq!(digest(&data), whole, "{table}");
+        }
+        tables.insert(table);
+        fs::remove_dir_all(data).unwrap();
+    }
+    assert_eq!(tables.len(), files.len());
+    assert!(tables.len() > 15 && tables.contains("tx") && tables.contains("count"), "{tables:?}");
+}
+
+#[test]
+fn what_needs_a_damaged_block_is_a_500_and_everything_else_is_served() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start("evm-scenario", &[]);
+    played.index(&data);
+    let files = compact(&data);
+    let mut seen = false;
+    for file in files {
+        let damaged = dir.path().join(&file);
+        copy(&data, &damaged);
+        flip(&damaged.join(&file));
+        if named(&verify(&damaged, &["--offline"]).1, &file) != "tx" {
+            continue;
+        }
+        seen = true;
+        let mut cairn =
+            Cairn::start(&["query", "--data", damaged.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
+        let url = cairn.url();
+        let first = format!("{url}/indexer/tx/v1/txs?pagination.reverse=false&pagination.limit=1");
+        let last = format!("{url}/indexer/tx/v1/txs?pagination.reverse=true&pagination.limit=1");
+        for _ in 0..2 {
+            let (status, answer) = get(&first);
+            assert_eq!(status, 500, "{answer}");
+            let (status, answer) = get(&last);
+            assert!(status == 200 && answer["txs"].as_array().unwrap().len() == 1, "{answer}");
+        }
+    }
+    assert!(seen);
+}

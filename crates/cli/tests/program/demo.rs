@@ -1,0 +1,56 @@
+//! `cairn demo`: one command, a whole chain.
+
+use crate::support::{Cairn, command, get};
+
+#[test]
+fn the_demo_prints_addresses_that_answer_and_leaves_nothing_behind() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut command = command(&["demo", "--listen", "127.0.0.1:0", "--route-listen", "127.0.0.1:0"]);
+    command.env("TMPDIR", temporary.path());
+    let mut demo = Cairn::spawn(command);
+    demo.line("e2e-evm-1 is indexed: 655 transactions in heights 1 to 226");
+    let paths: Vec<_> = (0..10).map(|_| demo.line("http://")).collect();
+    for path in &paths {
+        let (code, answer) = get(&format!("http://{path}"));
+        assert!(code == 200 && answer.is_object(), "{path}: {code} {answer}");
+    }
+    let has = |part: &str| paths.iter().any(|path| path.contains(part));
+    let shown = [
+        "/status",
+        "/evm-internal-txs",
+        "/txs/by_account/init1",
+        "/swagger",
+        "/richlist/",
+        "/nft/v1/tokens/",
+    ];
+    assert!(shown.into_iter().all(has), "{paths:?}");
+
+    let routes: Vec<_> = (0..7).map(|_| demo.line("http://")).collect();
+    for path in &routes {
+        let (code, answer) = get(&format!("http://{path}"));
+        assert!(code == 200 && answer.is_object(), "{path}: {code} {answer}");
+    }
+
+    demo.signal("INT");
+    assert_eq!(demo.ended().0, Some(0));
+    assert_eq!(temporary.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn the_demo_shows_chains_of_every_kind() {
+    for (recording, chain) in [("move-scenario", "e2e-move-1"), ("wasm-scenario", "e2e-wasm-1")] {
+        let dir = format!("testing/recordings/{recording}");
+        let mut demo = Cairn::start(&[
+            "demo",
+            "--recording",
+            &dir,
+            "--listen",
+            "127.0.0.1:0",
+            "--route-listen",
+            "127.0.0.1:0",
+        ]);
+        demo.line(&format!("{chain} is indexed"));
+        let status = demo.line("http://");
+        assert_eq!(get(&format!("http://{status}")).1["chain_id"], chain);
+    }
+}

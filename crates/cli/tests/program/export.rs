@@ -1,0 +1,104 @@
+//! A database as lines of JSON.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+
+use crate::support::{Cairn, Played, get, printed, refused, repository};
+use serde_json::Value;
+use store::{Bounds, Order, RocksOptions, RocksStore, Store as _};
+
+/// The last height of `evm-scenario`.
+const LAST: u64 = 226;
+
+fn lines(path: &Path) -> Vec<Value> {
+    let reader = zstd::Decoder::new(File::open(path).unwrap()).unwrap();
+    BufReader::new(reader).lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
+}
+
+fn summary(directory: &Path) -> Value {
+    serde_json::from_reader(File::open(directory.join("export.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn every_row_is_a_line_and_every_height_is_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let at = data.to_str().unwrap();
+    let played = Played::start("evm-scenario", &[]);
+    // Beside the process that writes it.
+    let mut cairn = Cairn::start(&played.flags("run", &data));
+    let url = cairn.url();
+    cairn.logged("caught up");
+
+    let heights = dir.path().join("heights");
+    let to = heights.to_str().unwrap();
+    let said = printed(&["db", "export", "--form", "heights", "--to", to, "--data", at]);
+    assert!(said.starts_with("exported 226 lines in 1 files"), "{said}");
+    check_heights(&heights, &url);
+
+    let tables = dir.path().join("tables");
+    printed(&["db", "export", "--to", tables.to_str().unwrap(), "--data", at]);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+    check_tables(&tables, &data);
+
+    let some = dir.path().join("some");
+    let to = some.to_str().unwrap();
+    printed(&["db", "export", "--table", "tx", "--table", "count", "--to", to, "--data", at]);
+    let files: Vec<_> = std::fs::read_dir(&some).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    let (code, said) = refused(&["db", "export", "--to", to, "--data", at]);
+    assert!(code == 1 && said.contains("is not empty"), "{said}");
+    let (code, said) = refused(&["db", "export", "--table", "txs", "--to", to, "--data", at]);
+    assert!(code == 1 && said.contains("there is no table `txs`; there are: count, rank"), "{said}");
+}
+
+/// The heights of the recording, with the transactions that the interface shows.
+fn check_heights(directory: &Path, url: &str) {
+    let exported = lines(&directory.join("blocks.ndjson.zst"));
+    let recorded = lines(&repository("testing/recordings/evm-scenario/blocks.ndjson.zst"));
+    let numbers = |lines: &[Value]| lines.iter().map(|line| line["height"].clone()).collect::<Vec<_>>();
+    assert_eq!(numbers(&exported), numbers(&recorded));
+    let count =
+        |list: &str| -> usize { exported.iter().map(|line| line[list].as_array().unwrap().len()).sum() };
+    assert_eq!((count("txs"), count("evm_txs"), count("internal_txs")), (655, 642, 2928));
+    for line in exported.iter().step_by(25) {
+        let height = &line["height"];
+        let (_, shown) = get(&format!(
+            "{url}/indexer/tx/v1/txs/by_height/{height}?pagination.limit=100&pagination.reverse=false"
+        ));
+        assert_eq!(line["txs"], shown["txs"], "height {height}");
+        let (_, block) = get(&format!("{url}/indexer/block/v1/blocks/{height}"));
+        assert_eq!(line["block"]["hash"], block["block"]["hash"], "{block}");
+    }
+    let summary = summary(directory);
+    assert_eq!((&summary["last_height"], &summary["chain_id"]), (&LAST.into(), &"e2e-evm-1".into()));
+    assert_eq!(summary["replayable"], false);
+}
+
+/// A file for each table, with a line for each row.
+fn check_tables(directory: &Path, data: &Path) {
+    let store = RocksStore::open(data, schema::TABLES, RocksOptions::default()).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    let summary = summary(directory);
+    assert_eq!(summary["files"].as_array().unwrap().len(), schema::TABLES.len());
+    for spec in schema::TABLES {
+        let rows = snapshot.scan(spec, Bounds::all(), Order::Asc, usize::MAX).unwrap();
+        let lines = lines(&directory.join(format!("{}.ndjson.zst", spec.name)));
+        assert_eq!(lines.len(), rows.len(), "rows of {}", spec.name);
+        for line in &lines {
+            assert!(line["key"].is_array() && line.as_object().unwrap().len() == 2, "{}: {line}", spec.name);
+        }
+    }
+    let of = |table: &str| lines(&directory.join(format!("{table}.ndjson.zst")));
+    let first = &of("tx")[0];
+    assert_eq!(first["key"], serde_json::json!([1]));
+    assert!(first["value"]["txhash"].is_string(), "{first}");
+    let entry = &of("account_tx")[0];
+    assert_eq!(entry["key"].as_array().unwrap().len(), 3, "{entry}");
+    assert!(entry["value"].is_u64() && entry["key"][1] == "involved", "{entry}");
+    assert_eq!(of("block")[4]["value"]["json"]["height"], "5");
+    let frames: usize = of("internal_tx").iter().map(|line| line["value"].as_array().unwrap().len()).sum();
+    assert_eq!(frames, 2928);
+}

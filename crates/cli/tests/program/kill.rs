@@ -1,0 +1,73 @@
+//! Killed at random moments and started again, the program ends with the database of an undisturbed run.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{Cairn, Played, digest, get, height, until};
+
+const KILLS: u64 = 5;
+
+/// The last height of `evm-scenario`.
+const LAST: u64 = 226;
+
+#[test]
+fn a_database_after_kills_is_the_one_of_an_undisturbed_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let (calm, rough) = (dir.path().join("calm"), dir.path().join("rough"));
+    Played::start("evm-scenario", &[]).index(&calm);
+
+    let played = Played::start("evm-scenario", &["--block-every", "20ms"]);
+    // Any heights will do; these are spread, and the moment within a commit is up to the scheduler.
+    for kill in 0..KILLS {
+        let height = 10 + kill * (LAST - 60) / KILLS;
+        let mut cairn = Cairn::start(&played.flags("run", &rough));
+        let url = cairn.url();
+        until("the height to be killed at", || {
+            let (_, status) = get(&format!("{url}/status"));
+            (status["height"].as_u64()? >= height).then_some(())
+        });
+        cairn.kill();
+    }
+    let mut cairn = Cairn::start(&played.flags("run", &rough));
+    let url = cairn.url();
+    until("the whole chain", || {
+        let (_, status) = get(&format!("{url}/status"));
+        (status["height"] == LAST && status["internal_tx_height"] == LAST).then_some(())
+    });
+    cairn.kill();
+    assert_eq!(digest(&rough), digest(&calm));
+}
+
+/// Kills of an ingest at full speed.
+const KILLS_AT_SPEED: u32 = 50;
+
+/// Printed with a failure, so that it can be played again.
+const SEED: u64 = 0x5eed_ca1f;
+
+#[test]
+fn an_ingest_at_full_speed_survives_fifty_kills_at_random_moments() {
+    let dir = tempfile::tempdir().unwrap();
+    let (calm, rough) = (dir.path().join("calm"), dir.path().join("rough"));
+    let played = Played::start("evm-load", &[]);
+    let start = Instant::now();
+    played.index(&calm);
+    // Opening a database, RocksDB's log and all, is a part of every run; killed within it, nothing is gained.
+    let run = start.elapsed() / 12;
+
+    let mut random = SEED;
+    let mut grown = 0;
+    for _ in 0..KILLS_AT_SPEED {
+        let cairn = Cairn::start(&played.flags("run", &rough));
+        // xorshift64: any spread will do, and the same one every time.
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let after = run.mul_f64(f64::from(u32::try_from(random >> 32).unwrap()) / f64::from(u32::MAX) * 2.0);
+        cairn.kill_after(after);
+        let height = height(&rough);
+        assert!(height >= grown, "seed {SEED:#x}: height {height} after {grown}");
+        grown = height;
+    }
+    played.index(&rough);
+    assert_eq!(digest(&rough), digest(&calm), "seed {SEED:#x}");
+    assert!(run > Duration::ZERO && grown > 0, "seed {SEED:#x}: no run came far enough to be worth a kill");
+}

@@ -1,0 +1,23 @@
+//! The program as its users start it.
+//!
+//! One program, because linking takes longer than most tests.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at the first surprise, and prints what it cannot test"
+)]
+
+mod backup;
+mod config;
+mod daemon;
+mod damage;
+mod demo;
+mod export;
+mod kill;
+mod record;
+mod route;
+mod service;
+mod support;
+mod usage;
+mod verify;

@@ -1,0 +1,444 @@
+//! The routing service as an operator starts it, over the recorded pair of chains.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{
+    Cairn, Played, command, get, get_text, height, post, printed, refused, repository, run, until,
+};
+use serde_json::{Value, json};
+use store::{Access, Batch, Bounds, Durability, Order, RocksOptions, RocksStore, Store as _, TableSpec};
+
+/// A deposit into the recorded bridge, and the transaction that finalized it on the rollup.
+const DEPOSIT: &str = "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88";
+const FINALIZED: &str = "166B05448A80AD4754C77231E06856D4015D1D268F57244BB3956D852FA41CAB";
+const BRIDGED: &str = "l2/771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
+
+/// The two chains, played, and a copy of the example registry with their addresses.
+struct Pair {
+    _l1: Played,
+    _l2: Played,
+    dir: tempfile::TempDir,
+    registry: String,
+    data: String,
+}
+
+impl Pair {
+    fn start() -> Self {
+        let (l1, l2) = (Played::start("l1-l2/l1", &[]), Played::start("l1-l2/l2", &[]));
+        let dir = tempfile::tempdir().unwrap();
+        let registry = dir.path().join("registry");
+        fs::create_dir(&registry).unwrap();
+        for file in ["chains.toml", "bridges.toml", "assets.toml"] {
+            let mut text = fs::read_to_string(repository("routing/registry/example").join(file)).unwrap();
+            let (one, two) = (l1.services(), l2.services());
+            let ports = [
+                ("26657", one[1]),
+                ("1317", one[3]),
+                ("36657", two[1]),
+                ("31317", two[3]),
+                ("38545", two[5]),
+            ];
+            for (port, url) in ports {
+                text = text.replace(&format!("http://127.0.0.1:{port}\""), &format!("{url}\""));
+            }
+            fs::write(registry.join(file), text).unwrap();
+        }
+        let data = dir.path().join("tracked").to_str().unwrap().to_owned();
+        Self { _l1: l1, _l2: l2, registry: registry.to_str().unwrap().to_owned(), data, dir }
+    }
+
+    fn route(&self) -> (Cairn, String) {
+        let args = ["route", "--registry", &self.registry, "--data", &self.data, "--listen", "127.0.0.1:0"];
+        let mut cairn = Cairn::start(&args);
+        let url = cairn.line("routing at ");
+        (cairn, url)
+    }
+}
+
+fn ended(url: &str) -> Value {
+    until("the end of the transfer", || {
+        let (code, status) = get(&format!("{url}/v2/tx/status?chain_id=e2e-l1-1&tx_hash={DEPOSIT}"));
+        assert_eq!(code, 200, "{status}");
+        (status["state"] == "STATE_COMPLETED_SUCCESS").then_some(status)
+    })
+}
+
+#[test]
+fn a_transfer_is_quoted_made_and_followed_through_a_kill() {
+    let pair = Pair::start();
+    let (cairn, url) = pair.route();
+    let ask = json!({
+        "amount_in": "5000000", "source_asset_chain_id": "e2e-l1-1", "source_asset_denom": "uinit",
+        "dest_asset_chain_id": "e2e-l2-1", "dest_asset_denom": BRIDGED,
+    });
+    let (code, route) = post(&format!("{url}/v2/fungible/route"), &ask);
+    assert_eq!((code, &route["amount_out"], &route["txs_required"]), (200, &json!("5000000"), &json!(1)));
+    let user = "init1rw0np4yxjtvlqsa89jn5yl9a4nkr0zx0kps2sd";
+    let mut msgs = ask.clone();
+    msgs["address_list"] = json!([user, user]);
+    msgs["amount_out"] = route["amount_out"].clone();
+    msgs["operations"] = route["operations"].clone();
+    let (code, made) = post(&format!("{url}/v2/fungible/msgs"), &msgs);
+    let msg = &made["txs"][0]["cosmos_tx"]["msgs"][0];
+    assert_eq!((code, &msg["msg_type_url"]), (200, &json!("/opinit.ophost.v1.MsgInitiateTokenDeposit")));
+
+    let id = json!({ "tx_hash": DEPOSIT, "chain_id": "e2e-l1-1" });
+    assert_eq!(post(&format!("{url}/v2/tx/track"), &id).1["tx_hash"], DEPOSIT);
+    // The moment after, it may not be known how far it is, but it is known.
+    assert_eq!(get(&format!("{url}/v2/tx/status?chain_id=e2e-l1-1&tx_hash={DEPOSIT}")).0, 200);
+    cairn.kill();
+
+    let (cairn, url) = pair.route();
+    let status = ended(&url);
+    let hop = &status["transfer_sequence"][0]["op_init_transfer"];
+    assert_eq!(
+        (&hop["txs"]["receive_tx"]["tx_hash"], &hop["state"]),
+        (&json!(FINALIZED), &json!("OPINIT_TRANSFER_RECEIVED"))
+    );
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+
+    // What is over is known at once.
+    let (again, url) = pair.route();
+    assert_eq!(get(&format!("{url}/v2/tx/status?chain_id=e2e-l1-1&tx_hash={DEPOSIT}")).1, status);
+    again.signal("INT");
+    assert_eq!(again.ended().0, Some(0));
+}
+
+#[test]
+fn errors_of_a_registry_are_logged_at_the_start_twenty_at_most_and_answers_name_each() {
+    let pair = Pair::start();
+    let assets = Path::new(&pair.registry).join("assets.toml");
+    let mut text = fs::read_to_string(&assets).unwrap();
+    // The case of such a denomination is its checksum.
+    let denom = |number: u32| format!("evm/5aaeb6053f3e94c9b9a09f33669435e7ef1bea{number:02}");
+    for number in 0..25 {
+        writeln!(
+            text,
+            "[[asset]]\nchain = \"e2e-l2-1\"\ndenom = \"{}\"\nsymbol = \"COIN{number}\"\ndecimals = 6",
+            denom(number)
+        )
+        .unwrap();
+    }
+    fs::write(&assets, text).unwrap();
+    let (mut cairn, url) = pair.route();
+    let is_reason =
+        |text: &str| text.contains("the case of denom is part of it") && text.ends_with("; no route uses it");
+    for number in 0..20 {
+        let logged = cairn.logged("registry problem");
+        let place = format!("`{} of e2e-l2-1`", denom(number));
+        assert_eq!((&logged["severity"], &logged["place"]), (&json!("error"), &json!(place)), "{logged}");
+        assert!(is_reason(logged["problem"].as_str().unwrap()), "{logged}");
+    }
+    let rest = cairn.logged_about("registry problem");
+    assert!(rest.contains("more registry problems") && rest.contains("\"more\":5"), "{rest}");
+    // One that was not logged.
+    let ask = json!({
+        "amount_in": "5000000", "source_asset_chain_id": "e2e-l2-1", "source_asset_denom": denom(24),
+        "dest_asset_chain_id": "e2e-l1-1", "dest_asset_denom": "uinit",
+    });
+    let (code, refusal) = post(&format!("{url}/v2/fungible/route"), &ask);
+    let why = refusal["message"].as_str().unwrap();
+    let of = format!("the registry has an error in {} on e2e-l2-1: ", denom(24));
+    assert!(code == 400 && why.contains(&of) && is_reason(why), "{code} {refusal}");
+}
+
+#[test]
+fn a_registry_is_read_again_on_sighup_and_a_broken_one_is_not() {
+    let pair = Pair::start();
+    let (mut cairn, url) = pair.route();
+    let assets = Path::new(&pair.registry).join("assets.toml");
+    let before = fs::read_to_string(&assets).unwrap();
+    let symbol = |symbol: &str| {
+        let (_, answer) = get(&format!("{url}/v2/fungible/assets?chain_ids=e2e-l2-1"));
+        let list = answer["chain_to_assets_map"]["e2e-l2-1"]["assets"].as_array().unwrap().clone();
+        list.iter().any(|asset| asset["symbol"] == symbol).then_some(())
+    };
+
+    fs::write(&assets, before.replace("\"INIT.op\"", "\"OPENED\"")).unwrap();
+    cairn.signal("HUP");
+    until("the new symbol", || symbol("OPENED"));
+
+    fs::write(&assets, "[[asset]]\nchian = \"e2e-l2-1\"\n").unwrap();
+    cairn.signal("HUP");
+    let said = cairn.logged_about("the old one goes on");
+    assert!(said.contains("assets.toml") && said.contains("chain"), "{said}");
+    assert_eq!(symbol("OPENED"), Some(()));
+    let (code, said) = refused(&["route", "check", "--registry", &pair.registry]);
+    assert!(code == 1 && said.contains("assets.toml"), "{code} {said}");
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
+#[test]
+fn a_registry_is_checked_against_itself_and_against_its_chains() {
+    let example = repository("routing/registry/example");
+    let example = example.to_str().unwrap();
+    assert!(printed(&["route", "check", "--registry", example]).contains("4 chains, 16 assets, 2 channels"));
+
+    let pair = Pair::start();
+    let bridges = Path::new(&pair.registry).join("bridges.toml");
+    let check = || {
+        let output = run(&["route", "check", "--online", "--registry", &pair.registry]);
+        let (said, wrong) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        (output.status.code(), said + &wrong)
+    };
+    let (code, said) = check();
+    // Nobody asked the wrapper while the chains were recorded.
+    let wrapper = "not told: wrapper of evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2 of e2e-l2-1: ";
+    assert!(code == Some(0) && said.lines().count() == 2 && said.starts_with(wrapper), "{said}");
+
+    // What only the chains can tell: the other end of a channel.
+    let right = fs::read_to_string(&bridges).unwrap();
+    fs::write(&bridges, right.replace("e2e-l2-1/nft-transfer/channel-1", "e2e-l2-1/nft-transfer/channel-7"))
+        .unwrap();
+    let (code, said) = check();
+    let wrong = "channel nft-transfer/channel-1 of e2e-l1-1: its other end is nft-transfer/channel-1";
+    assert!(code == Some(1) && said.contains(wrong), "{code:?} {said}");
+
+    // What the files can tell: a denomination that the bridge cannot give.
+    fs::write(&bridges, right.replace("id = 1\n", "id = 3\n")).unwrap();
+    let (code, said) = check();
+    assert!(code == Some(1) && said.contains("assets.toml") && said.contains("l2/771d"), "{code:?} {said}");
+}
+
+#[test]
+fn an_indexer_routes_as_well_if_it_is_told_to() {
+    let pair = Pair::start();
+    let played = Played::start("evm-scenario", &[]);
+    let index = pair.dir.path().join("index");
+    let more =
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
+    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+    let url = cairn.url();
+    assert_eq!(get(&format!("{routing}/v2/info/chains")).0, 200);
+    assert_eq!(get(&format!("{url}/status")).0, 200);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+    let (code, said) = refused(&[&played.flags("run", &index)[..], &more[..2]].concat());
+    assert!(code == 2 && said.contains("route.data"), "{code} {said}");
+}
+
+#[test]
+fn an_indexer_whose_node_is_down_routes_and_is_backed_up() {
+    let pair = Pair::start();
+    let (index, new) = (pair.dir.path().join("index"), pair.dir.path().join("new"));
+    let mut played = Played::start("move-scenario", &[]);
+    played.index(&index);
+    played.end();
+    let more =
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
+    let start = |data: &Path| {
+        let mut cairn = Cairn::start(&[&played.flags("run", data)[..], &more].concat());
+        let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+        until("the control socket", || data.join("control.sock").exists().then_some(()));
+        (cairn, routing)
+    };
+    let to = pair.dir.path().join("backups");
+    let to = to.to_str().unwrap();
+    let ask = json!({
+        "amount_in": "5000000", "source_asset_chain_id": "e2e-l1-1", "source_asset_denom": "uinit",
+        "dest_asset_chain_id": "e2e-l2-1", "dest_asset_denom": BRIDGED,
+    });
+
+    let (cairn, routing) = start(&index);
+    let (code, route) = post(&format!("{routing}/v2/fungible/route"), &ask);
+    assert_eq!((code, &route["amount_out"]), (200, &json!("5000000")), "{route}");
+    assert!(
+        printed(&["db", "backup", "--to", to, "--data", index.to_str().unwrap()])
+            .starts_with("backup 1 of 20")
+    );
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+
+    // Of a database that is empty as yet there is nothing to back up.
+    let (cairn, routing) = start(&new);
+    assert_eq!(post(&format!("{routing}/v2/fungible/route"), &ask).0, 200);
+    let (code, said) = refused(&["db", "backup", "--to", to, "--data", new.to_str().unwrap()]);
+    assert!(code == 1 && said.contains("nothing is indexed before the node has answered"), "{said}");
+    assert_eq!(printed(&["db", "backup", "--list", "--to", to]).lines().count(), 1);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
+#[test]
+fn a_request_for_a_route_that_has_begun_is_answered_when_an_indexer_stops() {
+    let pair = Pair::start();
+    let played = Played::start("evm-scenario", &[]);
+    let index = pair.dir.path().join("index");
+    let more =
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
+    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+    let url = cairn.url();
+    cairn.logged("caught up");
+    let body = r#"{"chain_ids":["e2e-l2-1"]}"#;
+    let (first, rest) = body.split_at(7);
+    let mut stream = TcpStream::connect(routing.strip_prefix("http://").unwrap()).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST /v2/fungible/assets_from_source HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\nexpect: 100-continue\r\n\r\n"
+    )
+    .unwrap();
+    let mut begun = [0; 25];
+    stream.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(first.as_bytes()).unwrap();
+
+    cairn.signal("TERM");
+    let indexer = url.strip_prefix("http://").unwrap();
+    until("the index to be over", || TcpStream::connect(indexer).is_err().then_some(()));
+    // Not a wait for something: the moment is the test's input, later than the process would end if nothing held it.
+    thread::sleep(Duration::from_millis(400));
+    stream.write_all(rest.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 "), "{answer:?}");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
+#[test]
+fn an_indexer_is_not_stopped_by_a_routing_service_that_fails_and_starts_it_again() {
+    let pair = Pair::start();
+    // It holds the database of tracked transfers.
+    let (other, _) = pair.route();
+    let played = Played::start("evm-scenario", &[]);
+    let index = pair.dir.path().join("index");
+    let more =
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
+    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let failed = cairn.logged_about("the routing service did not start");
+    assert!(failed.contains("is in use"), "{failed}");
+    let url = cairn.url();
+    assert_eq!(get(&format!("{url}/status")).0, 200);
+    other.kill();
+    let routing = cairn.logged("routing")["url"].as_str().unwrap().to_owned();
+    let id = json!({ "tx_hash": DEPOSIT, "chain_id": "e2e-l1-1" });
+    assert_eq!(post(&format!("{routing}/v2/tx/track"), &id).0, 200);
+    ended(&routing);
+    assert_eq!(get(&format!("{url}/status")).0, 200);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
+/// The tables of a database of tracked transfers.
+const TRACKED: &[&TableSpec] = &[
+    &TableSpec { name: "track_record", tag: 0x10, access: Access::Point },
+    &TableSpec { name: "track_answer", tag: 0x11, access: Access::Point },
+    &TableSpec { name: "track_due", tag: 0x12, access: Access::Scan },
+    &TableSpec { name: "track_other", tag: 0x13, access: Access::Point },
+    QUEUE,
+    &TableSpec { name: "track_format", tag: 0x15, access: Access::Point },
+];
+const QUEUE: &TableSpec = &TableSpec { name: "track_queue", tag: 0x14, access: Access::Scan };
+
+#[test]
+fn an_indexer_starts_a_routing_service_again_that_fails_while_it_works() {
+    let pair = Pair::start();
+    let (cairn, url) = pair.route();
+    let id = json!({ "tx_hash": format!("{:064x}", 1), "chain_id": "e2e-l1-1" });
+    assert_eq!(post(&format!("{url}/v2/tx/track"), &id).0, 200);
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+    // A key that does not decode, among the transfers that ended long ago: read by what works, and not by a start.
+    let store = RocksStore::open(Path::new(&pair.data), TRACKED, RocksOptions::default()).unwrap();
+    let rows = store.snapshot().unwrap().scan(QUEUE, Bounds::all(), Order::Asc, 2).unwrap();
+    assert_eq!(rows.len(), 1);
+    let (mut key, ended) = (rows[0].0.clone(), 4);
+    key.truncate(key.len() - (1 + 8 + 32));
+    key.extend([&[ended][..], &[0; 8], &[0; 31]].concat());
+    let mut batch = Batch::new();
+    batch.put(QUEUE, key, Vec::new());
+    store.commit(batch, Durability::Synced).unwrap();
+    drop(store);
+
+    let played = Played::start("evm-scenario", &[]);
+    let index = pair.dir.path().join("index");
+    let more =
+        ["--route-registry", &pair.registry, "--route-data", &pair.data, "--route-listen", "127.0.0.1:0"];
+    let mut cairn = Cairn::start(&[&played.flags("run", &index)[..], &more].concat());
+    let first = cairn.logged("routing");
+    let failed = cairn.logged("the routing service failed");
+    assert!(failed["error"].as_str().unwrap().contains("track_queue"), "{failed}");
+    let second = cairn.logged("routing");
+    assert_eq!(second["url"], first["url"], "the same address");
+    // With a longer pause each time.
+    assert_eq!(
+        (&failed["pause"], &cairn.logged("the routing service failed")["pause"]),
+        (&"1s".into(), &"2s".into())
+    );
+    assert_eq!(height(&index), 226, "the index is not disturbed");
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+}
+
+#[test]
+fn a_registration_too_many_is_refused_with_the_limit_and_its_setting() {
+    let pair = Pair::start();
+    let service = |more: &[&str]| {
+        let args = ["route", "--registry", &pair.registry, "--data", &pair.data, "--listen", "127.0.0.1:0"];
+        let mut cairn = Cairn::start(&[&args[..], more].concat());
+        let url = cairn.line("routing at ");
+        (cairn, url)
+    };
+    let track = |url: &str, number: u32| {
+        let id = json!({ "tx_hash": format!("{number:064x}"), "chain_id": "e2e-l1-1" });
+        post(&format!("{url}/v2/tx/track"), &id)
+    };
+    let setting = |body: &Value| body["details"][0]["metadata"]["setting"].clone();
+
+    let (cairn, url) = service(&["--route-unseen-per-client", "2", "--route-track-rate", "off"]);
+    assert_eq!([track(&url, 1).0, track(&url, 2).0], [200, 200]);
+    let (code, body) = track(&url, 3);
+    assert_eq!((code, &body["code"], setting(&body)), (429, &json!(8), json!("route.unseen_per_client")));
+    assert_eq!(body["details"][0]["metadata"]["limit"], "2");
+    cairn.kill();
+
+    // By default, more than a person can register.
+    let (cairn, url) = service(&[]);
+    let refused = (10..100).map(|number| track(&url, number)).find(|(code, _)| *code == 429);
+    assert_eq!(setting(&refused.unwrap().1), "route.track_rate");
+    assert_eq!(get(&format!("{url}/v2/info/bridges")).0, 200, "nothing else is refused");
+    cairn.kill();
+}
+
+#[test]
+fn a_routing_service_has_its_settings_from_file_environment_and_flags() {
+    let pair = Pair::start();
+    let file = pair.dir.path().join("cairn.toml");
+    let text = |log: &str| {
+        let (registry, data) = (&pair.registry, &pair.data);
+        format!(
+            "log = \"{log}\"\n[route]\nregistry = \"{registry}\"\ndata = \"{data}\"\nlisten = \"nowhere\"\n"
+        )
+    };
+    fs::write(&file, text("info")).unwrap();
+    let at = ["--config", file.to_str().unwrap(), "--listen", "127.0.0.1:0"];
+    let mut start = command(&[&["route"], &at[..]].concat());
+    start.env("CAIRN_RATE_LIMIT", "1/s:2").env("CAIRN_TRUSTED_PROXIES", "10.0.0.1").env("CAIRN_CORS", "none");
+    let mut cairn = Cairn::spawn(start);
+    let url = cairn.line("routing at ");
+    until("a refusal", || (get_text(&format!("{url}/v2/info/chains")).0 == 429).then_some(()));
+    assert!(Path::new(&pair.data).join("CURRENT").exists());
+
+    fs::write(&file, text("warn") + "# and more\n").unwrap();
+    cairn.signal("HUP");
+    assert!(cairn.logged_about("the log's filter was read again").contains("warn"));
+    cairn.signal("TERM");
+    assert_eq!(cairn.ended().0, Some(0));
+
+    let (code, said) = refused(&["route", "--config", file.to_str().unwrap()]);
+    assert!(code == 2 && said.contains("cairn.toml line 5: `route.listen`"), "{code} {said}");
+    let (code, said) = refused(&["route"]);
+    assert!(code == 2 && said.contains("`route.registry` is not set"), "{code} {said}");
+}

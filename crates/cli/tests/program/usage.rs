@@ -1,0 +1,166 @@
+//! What the program says of itself, and to those who use it wrongly.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use crate::support::{assert_golden, command, printed, refused, until};
+
+#[test]
+fn the_help_of_every_command_is_the_golden_one() {
+    let commands: [&[&str]; 20] = [
+        &[],
+        &["run"],
+        &["ingest"],
+        &["query"],
+        &["demo"],
+        &["replay"],
+        &["record"],
+        &["db"],
+        &["db", "info"],
+        &["db", "digest"],
+        &["db", "rollback"],
+        &["db", "backup"],
+        &["db", "restore"],
+        &["db", "export"],
+        &["db", "verify"],
+        &["db", "reindex"],
+        &["route"],
+        &["route", "check"],
+        &["config"],
+        &["openapi"],
+    ];
+    let mut text = String::new();
+    for words in commands {
+        let help = printed(&[words, &["--help"]].concat());
+        text.push_str(
+            &format!("$ cairn {} --help\n{help}\n", words.join(" ")).replace("cairn  --", "cairn --"),
+        );
+    }
+    assert_golden("crates/cli/tests/golden/help.txt", &text);
+}
+
+#[test]
+fn the_openapi_document_in_the_repository_is_what_the_program_prints() {
+    assert_golden("docs/openapi/indexer.json", &printed(&["openapi"]));
+    assert_golden("docs/openapi/route.json", &printed(&["openapi", "--route"]));
+}
+
+#[test]
+fn the_version_has_the_commit() {
+    let version = printed(&["--version"]);
+    let commit = version.trim().strip_prefix(concat!("cairn ", env!("CARGO_PKG_VERSION"), " (")).unwrap();
+    assert!(commit.ends_with(')') && commit.len() > 1, "{version}");
+}
+
+#[test]
+fn wrong_usage_exits_with_2_and_a_fault_with_1() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("none");
+    let data = data.to_str().unwrap();
+    for args in [
+        &["fly"][..],
+        &["run", "--fly"],
+        &["run"],
+        &["route"],
+        &["route", "check"],
+        &["db"],
+        &["run", "--config", "no-such-file"],
+    ] {
+        assert_eq!(refused(args).0, 2, "{args:?}");
+    }
+    let faults = [
+        (&["db", "info", "--data", data][..], "holds no database yet"),
+        (&["db", "digest", "--data", data], "holds no database yet"),
+        (&["db", "rollback", "--to", "5", "--data", data], "holds no database yet"),
+        (&["replay", "no-such-recording"], "no-such-recording"),
+        (&["demo", "--recording", "no-such-recording"], "no-such-recording"),
+    ];
+    for (args, words) in faults {
+        let (code, said) = refused(args);
+        assert_eq!(code, 1, "{args:?}: {said}");
+        assert!(said.contains("error: ") && said.contains(words), "{args:?}: {said}");
+    }
+    assert!(!dir.path().join("none").exists(), "looking at a directory must not make it");
+}
+
+#[test]
+fn a_demo_without_its_recording_says_where_it_was_looked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    // A copy of the program that has no recording above it.
+    let program = dir.path().join("cairn");
+    fs::copy(env!("CARGO_BIN_EXE_cairn"), &program).unwrap();
+    // A process that another test starts may have inherited the file while it was written.
+    let output = until("a program that nobody writes", || {
+        let run = std::process::Command::new(&program).arg("demo").current_dir(dir.path()).output();
+        match run {
+            Err(busy) if busy.kind() == ErrorKind::ExecutableFileBusy => None,
+            other => Some(other.unwrap()),
+        }
+    });
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("recordings/evm-scenario") && said.contains("--recording DIR"), "{said}");
+}
+
+#[test]
+fn what_a_command_needs_is_named_with_every_way_to_give_it() {
+    let steps = [
+        (&[][..], "`chain_id` is not set: give --chain-id, CAIRN_CHAIN_ID or `chain_id` in the file"),
+        (&["--chain-id", "c-1"], "`vm` is not set"),
+        (&["--vm", "evm"], "`comet` is not set"),
+        (&["--comet", "http://127.0.0.1:1"], "`json_rpc` is not set"),
+        (&["--json-rpc", "http://127.0.0.1:1"], "`data` is not set"),
+    ];
+    let mut args = vec!["run"];
+    for (more, words) in steps {
+        args.extend(more);
+        let (code, said) = refused(&args);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.starts_with(&format!("error: {words}")), "{said}");
+    }
+}
+
+#[test]
+fn a_bad_value_is_refused_with_its_place_and_what_is_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cairn.toml");
+    let config = |text: &str| {
+        fs::write(&file, text).unwrap();
+        refused(&["config", "--config", file.to_str().unwrap()])
+    };
+    let (code, said) = config("chain_id = \"c\"\nlook_ahead = 5000\n");
+    assert_eq!(code, 2);
+    assert!(said.ends_with("cairn.toml line 2: `look_ahead`: `5000` is not from 1 to 1024\n"), "{said}");
+    let (_, said) = config("\npagination.empty_curser = \"null\"\n");
+    assert!(
+        said.contains("line 2: `pagination.empty_curser`") && said.contains("`pagination.empty_cursor`"),
+        "{said}"
+    );
+    let (_, said) = config("look_ahead = \n");
+    assert!(said.contains("cairn.toml: ") && said.contains("line 1"), "{said}");
+
+    let (code, said) = refused(&["config", "--vm", "EVM"]);
+    assert_eq!((code, said.as_str()), (2, "error: --vm: unknown vm \"EVM\": use evm, move, wasm or none\n"));
+
+    let output = command(&["config"]).env("CAIRN_POLL", "often").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        said,
+        "error: environment variable CAIRN_POLL: `often` is not a time such as 250ms, 2s, 1m, 6h or 30d\n"
+    );
+}
+
+#[test]
+fn passwords_in_addresses_are_shown_nowhere() {
+    let secret = "https://me:hunter2@node.example/hunter2";
+    let shown = printed(&["config", "--comet", secret]);
+    assert!(
+        shown.contains("comet = [\"https://***@node.example/***\"]") && !shown.contains("hunter2"),
+        "{shown}"
+    );
+    let help = command(&["run", "--help"]).env("CAIRN_COMET", secret).output().unwrap();
+    assert!(help.status.success() && !String::from_utf8(help.stdout).unwrap().contains("hunter2"));
+    let (code, said) = refused(&["config", "--comet", "ftp://me:hunter2@node.example/hunter2"]);
+    assert!(code == 2 && said.contains("ftp://node.example") && !said.contains("hunter2"), "{said}");
+}

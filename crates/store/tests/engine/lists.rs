@@ -1,0 +1,315 @@
+//! Lists against plain vectors: what transactions push, what reads give back, and what truncation leaves.
+
+use std::collections::BTreeMap;
+
+use proptest::{collection::vec, prelude::*};
+use store::{
+    Access, Batch, Bounds, COUNT, Counts, Durability, Error, Key, List, MemStore, Order, RocksOptions,
+    RocksStore, Snapshot, Store, TableSpec, Txn, key::Text, list,
+};
+
+/// Everything, in one list.
+struct Global;
+
+impl List for Global {
+    const SPEC: &'static TableSpec = &TableSpec { name: "global", tag: 0x20, access: Access::Scan };
+    type Owner = ();
+}
+
+struct ByName;
+
+impl List for ByName {
+    const SPEC: &'static TableSpec = &TableSpec { name: "by_name", tag: 0x21, access: Access::Scan };
+    type Owner = Text;
+}
+
+const TABLES: &[&TableSpec] = &[COUNT, Global::SPEC, ByName::SPEC];
+
+const NAMES: [&str; 4] = ["", "\0", "a", "aa"];
+
+fn name(index: usize) -> Text {
+    NAMES[index].into()
+}
+
+/// A list per name; `Global` has the index `NAMES.len()`.
+type Model = BTreeMap<usize, Vec<u64>>;
+
+/// Pushes onto lists and how the transaction ends.
+#[derive(Debug, Clone)]
+struct Round {
+    pushes: Vec<(usize, u64)>,
+    end: End,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Committed,
+    /// Committed, but the lengths were not taken over.
+    Unabsorbed,
+    /// Finished, but the commit failed.
+    Failed,
+    Dropped,
+}
+
+fn rounds() -> impl Strategy<Value = Vec<Round>> {
+    let end = prop_oneof![
+        4 => Just(End::Committed), 1 => Just(End::Unabsorbed), 1 => Just(End::Failed), 1 => Just(End::Dropped),
+    ];
+    let pushes = vec((0..=NAMES.len(), 1_u64..300), 0..30);
+    vec((pushes, end).prop_map(|(pushes, end)| Round { pushes, end }), 0..8)
+}
+
+fn push(txn: &mut Txn<'_>, list: usize, value: u64) -> Result<u64, Error> {
+    if list == NAMES.len() { txn.push::<Global>(&(), value) } else { txn.push::<ByName>(&name(list), value) }
+}
+
+fn txn_len(txn: &mut Txn<'_>, list: usize) -> u64 {
+    if list == NAMES.len() { txn.len::<Global>(&()) } else { txn.len::<ByName>(&name(list)) }.unwrap()
+}
+
+/// Plays `rounds` and returns what the lists must hold.
+fn play(store: &dyn Store, rounds: &[Round]) -> Model {
+    let mut counts = Counts::new(2); // Fewer than lists, so that some lengths are always read.
+    let mut model = Model::new();
+    let mut value = 0;
+    for round in rounds {
+        let before = model.clone();
+        let snapshot = store.snapshot().unwrap();
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        for &(list, step) in &round.pushes {
+            value += step;
+            let entries = model.entry(list).or_default();
+            assert_eq!(push(&mut txn, list, value).unwrap(), entries.len() as u64);
+            entries.push(value);
+            assert_eq!(txn_len(&mut txn, list), entries.len() as u64);
+        }
+        if matches!(round.end, End::Dropped) {
+            model = before;
+            continue;
+        }
+        let at_least = txn.bytes();
+        let (batch, pending) = txn.finish();
+        assert!(batch.bytes() <= at_least);
+        match round.end {
+            End::Committed => {
+                store.commit(batch, Durability::Buffered).unwrap();
+                counts.absorb(pending);
+            }
+            End::Unabsorbed => store.commit(batch, Durability::Buffered).unwrap(),
+            End::Failed | End::Dropped => model = before,
+        }
+    }
+    model
+}
+
+fn check<L: List>(snapshot: &dyn Snapshot, owner: &L::Owner, entries: &[u64]) {
+    let len = list::len::<L>(snapshot, owner).unwrap();
+    assert_eq!(len, entries.len() as u64);
+    assert_eq!(list::slice::<L>(snapshot, owner, 0..len).unwrap(), entries);
+    assert_eq!(list::get::<L>(snapshot, owner, len).unwrap(), None);
+    for (ordinal, &value) in (0..).zip(entries) {
+        assert_eq!(list::get::<L>(snapshot, owner, ordinal).unwrap(), Some(value));
+        assert_eq!(list::position::<L>(snapshot, owner, len, value).unwrap(), ordinal);
+        assert_eq!(list::position::<L>(snapshot, owner, len, value + 1).unwrap(), ordinal + 1);
+        let page = ordinal..len.min(ordinal + 3);
+        let expected = &entries[usize::try_from(page.start).unwrap()..usize::try_from(page.end).unwrap()];
+        assert_eq!(list::slice::<L>(snapshot, owner, page).unwrap(), expected);
+    }
+}
+
+fn check_all(store: &dyn Store, model: &Model) {
+    let snapshot = store.snapshot().unwrap();
+    let entries = |list| model.get(&list).map_or(&[][..], Vec::as_slice);
+    for list in 0..NAMES.len() {
+        check::<ByName>(&*snapshot, &name(list), entries(list));
+    }
+    check::<Global>(&*snapshot, &(), entries(NAMES.len()));
+    // No rows beyond those.
+    let rows = |table| snapshot.scan(table, Bounds::all(), Order::Asc, usize::MAX).unwrap().len();
+    let lists = model.values().filter(|entries| !entries.is_empty()).count();
+    assert_eq!(rows(COUNT), lists);
+    assert_eq!(rows(Global::SPEC) + rows(ByName::SPEC), model.values().map(Vec::len).sum::<usize>());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn lists_hold_what_was_committed(rounds in rounds()) {
+        let store = MemStore::new();
+        let model = play(&store, &rounds);
+        check_all(&store, &model);
+    }
+
+    #[test]
+    fn truncation_keeps_the_values_below_the_cutoff(rounds in rounds(), cutoff in 0_u64..30_000) {
+        let store = MemStore::new();
+        let mut model = play(&store, &rounds);
+        let mut expected = 0;
+        for (&list, entries) in &mut model {
+            if list < NAMES.len() {
+                let before = entries.len();
+                entries.retain(|&value| value < cutoff);
+                expected += (before - entries.len()) as u64;
+            }
+        }
+        prop_assert_eq!(list::truncate(&store, ByName::SPEC, cutoff).unwrap(), expected);
+        check_all(&store, &model);
+        prop_assert_eq!(list::truncate(&store, ByName::SPEC, cutoff).unwrap(), 0);
+        // What is left can be pushed to.
+        let snapshot = store.snapshot().unwrap();
+        let mut counts = Counts::new(9);
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        for list in 0..NAMES.len() {
+            let len = model.get(&list).map_or(0, Vec::len) as u64;
+            prop_assert_eq!(push(&mut txn, list, 1_000_000).unwrap(), len);
+        }
+    }
+}
+
+/// One list of `len` entries 0, 10, 20 …, of an owner each.
+fn store_lists(store: &dyn Store, owners: u64, len: u64) {
+    let mut counts = Counts::new(1);
+    let snapshot = store.snapshot().unwrap();
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    for owner in 0..owners {
+        for ordinal in 0..len {
+            txn.push::<ByName>(&owner.to_string().into(), ordinal * 10).unwrap();
+        }
+    }
+    let (batch, pending) = txn.finish();
+    store.commit(batch, Durability::Buffered).unwrap();
+    counts.absorb(pending);
+}
+
+#[test]
+fn truncation_deals_with_more_owners_and_longer_lists_than_one_commit_holds() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = RocksStore::open(directory.path(), TABLES, RocksOptions::default()).unwrap();
+    store_lists(&store, 2_500, 3);
+    assert_eq!(list::truncate(&store, ByName::SPEC, 10).unwrap(), 2_500 * 2);
+    {
+        let snapshot = store.snapshot().unwrap();
+        for owner in 0..2_500 {
+            check::<ByName>(&*snapshot, &owner.to_string().into(), &[0]);
+        }
+    }
+    assert_eq!(list::truncate(&store, ByName::SPEC, 0).unwrap(), 2_500);
+    check_all(&store, &Model::new());
+
+    store_lists(&store, 1, 200_000);
+    assert_eq!(list::truncate(&store, ByName::SPEC, 25).unwrap(), 200_000 - 3);
+    check::<ByName>(&*store.snapshot().unwrap(), &"0".into(), &[0, 10, 20]);
+}
+
+/// A store that fails after some commits, as a process that is killed does.
+struct Failing<'a> {
+    store: &'static MemStore,
+    commits_left: &'a std::sync::atomic::AtomicUsize,
+}
+
+impl Store for Failing<'static> {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
+        self.store.snapshot()
+    }
+
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        use std::sync::atomic::Ordering::Relaxed;
+        if self.commits_left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err() {
+            return Err(Error::ReadOnly { path: "full disk".into() });
+        }
+        self.store.commit(batch, durability)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn disk_bytes(&self) -> Result<u64, Error> {
+        self.store.disk_bytes()
+    }
+}
+
+#[test]
+fn truncation_that_is_cut_off_leaves_whole_lists_and_can_be_repeated() {
+    let store: &'static MemStore = Box::leak(Box::default());
+    let commits_left: &'static _ = Box::leak(Box::new(std::sync::atomic::AtomicUsize::new(1)));
+    store_lists(store, 1, 250_000);
+    list::truncate(&Failing { store, commits_left }, ByName::SPEC, 25).unwrap_err();
+    let owner = Text::from("0");
+    let len = {
+        let snapshot = store.snapshot().unwrap();
+        let len = list::len::<ByName>(&*snapshot, &owner).unwrap();
+        assert!((3..250_000).contains(&len), "{len}");
+        let entries: Vec<u64> = (0..len).map(|ordinal| ordinal * 10).collect();
+        assert_eq!(list::slice::<ByName>(&*snapshot, &owner, 0..len).unwrap(), entries);
+        assert_eq!(
+            snapshot.scan(ByName::SPEC, Bounds::all(), Order::Asc, usize::MAX).unwrap().len() as u64,
+            len
+        );
+        len
+    };
+    assert_eq!(list::truncate(store, ByName::SPEC, 25).unwrap(), len - 3);
+    check::<ByName>(&*store.snapshot().unwrap(), &owner, &[0, 10, 20]);
+}
+
+#[test]
+fn rows_have_the_bytes_that_the_documentation_shows() {
+    let store = MemStore::new();
+    let (snapshot, mut counts) = (store.snapshot().unwrap(), Counts::new(1));
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    txn.push::<ByName>(&"ab".into(), 300).unwrap();
+    let (batch, pending) = txn.finish();
+    store.commit(batch, Durability::Buffered).unwrap();
+    counts.absorb(pending);
+    let snapshot = store.snapshot().unwrap();
+    let rows = |table| snapshot.scan(table, Bounds::all(), Order::Asc, 9).unwrap();
+    assert_eq!(rows(ByName::SPEC), [(b"ab\x00\x01\0\0\0\0\0\0\0\0".to_vec(), vec![0xac, 0x02])]);
+    assert_eq!(rows(COUNT), [(b"\x21ab\x00\x01".to_vec(), vec![1])]);
+}
+
+#[test]
+fn a_value_that_does_not_increase_is_refused() {
+    let store = MemStore::new();
+    let (snapshot, mut counts) = (store.snapshot().unwrap(), Counts::new(1));
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    txn.push::<Global>(&(), 5).unwrap();
+    for value in [5, 4] {
+        let error = txn.push::<Global>(&(), value).unwrap_err();
+        assert!(matches!(error, Error::NotIncreasing { table: "global", last: 5, .. }), "{error}");
+    }
+    assert_eq!(txn.push::<Global>(&(), 6).unwrap(), 1);
+}
+
+#[test]
+fn a_hole_in_a_list_is_an_error_that_names_the_entry() {
+    let store = MemStore::new();
+    store_lists(&store, 1, 9);
+    let owner = Text::from("0");
+    let missing = (owner.clone(), 4_u64).to_bytes();
+    let mut batch = Batch::new();
+    batch.delete(ByName::SPEC, missing.clone());
+    store.commit(batch, Durability::Buffered).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    for error in [
+        list::slice::<ByName>(&*snapshot, &owner, 2..6).unwrap_err(),
+        list::slice::<ByName>(&*snapshot, &owner, 4..5).unwrap_err(),
+        list::position::<ByName>(&*snapshot, &owner, 9, 45).unwrap_err(),
+    ] {
+        assert!(matches!(&error, Error::Corrupt { table: "by_name", key, .. } if *key == missing), "{error}");
+    }
+    assert_eq!(list::slice::<ByName>(&*snapshot, &owner, 5..7).unwrap(), [50, 60]);
+    assert!(list::slice::<ByName>(&*snapshot, &owner, 8..10).is_err(), "beyond the end");
+}
+
+#[test]
+fn a_length_that_is_damaged_is_an_error_and_not_an_empty_list() {
+    let store = MemStore::new();
+    let mut batch = Batch::new();
+    batch.put(COUNT, vec![Global::SPEC.tag], vec![0x80]);
+    store.commit(batch, Durability::Buffered).unwrap();
+    let (snapshot, mut counts) = (store.snapshot().unwrap(), Counts::new(1));
+    assert!(matches!(list::len::<Global>(&*snapshot, &()), Err(Error::Corrupt { table: "count", .. })));
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    assert!(matches!(txn.push::<Global>(&(), 1), Err(Error::Corrupt { table: "count", .. })));
+}

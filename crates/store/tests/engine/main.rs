@@ -1,0 +1,17 @@
+//! Tables, lists, ranked sets and transactions, on every engine.
+//!
+//! One program, because linking takes longer than most tests.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+mod damage;
+mod engines;
+mod keys;
+mod lists;
+mod mended_lists;
+mod model;
+mod ranked;
+mod rocks;
+mod salvage;
+mod txns;
+mod undo;

@@ -1,0 +1,111 @@
+//! Lists whose rows are damaged at random: the audit sees it, and mending makes arrays of what is left.
+
+use std::collections::BTreeMap;
+
+use proptest::{collection::vec, prelude::*};
+use store::{
+    Access, Batch, Bounds, COUNT, Counts, Durability, List, MemStore, Order, Store, TableSpec, Txn, Value,
+    list,
+};
+
+struct ByNumber;
+
+impl List for ByNumber {
+    const SPEC: &'static TableSpec = &TableSpec { name: "by_number", tag: 0x21, access: Access::Scan };
+    type Owner = u16;
+}
+
+/// Owners with the values of their lists, ascending.
+type Model = BTreeMap<u16, Vec<u64>>;
+
+fn pushed(model: &Model) -> MemStore {
+    let store = MemStore::new();
+    let snapshot = store.snapshot().unwrap();
+    let mut counts = Counts::new(4);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    for (owner, values) in model {
+        for value in values {
+            txn.push::<ByNumber>(owner, *value).unwrap();
+        }
+    }
+    let (batch, _pending) = txn.finish();
+    drop(snapshot);
+    store.commit(batch, Durability::Buffered).unwrap();
+    store
+}
+
+fn faults(store: &MemStore, last: u64) -> Vec<list::Fault> {
+    let mut faults = Vec::new();
+    list::audit(&*store.snapshot().unwrap(), ByNumber::SPEC, last, |fault| faults.push(fault)).unwrap();
+    faults
+}
+
+fn rows(store: &MemStore, spec: &'static TableSpec) -> Vec<store::engine::Row> {
+    store.snapshot().unwrap().scan(spec, Bounds::all(), Order::Asc, usize::MAX).unwrap()
+}
+
+fn model() -> impl Strategy<Value = Model> {
+    let values = proptest::collection::btree_set(1_u64..60, 1..8);
+    proptest::collection::btree_map(0_u16..5, values.prop_map(|values| values.into_iter().collect()), 1..5)
+}
+
+/// Another length, or a row of either table that is lost.
+#[derive(Debug, Clone)]
+struct Damage {
+    row: prop::sample::Index,
+    value: Option<u64>,
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let row = any::<prop::sample::Index>();
+    (row, proptest::option::of(1_u64..80)).prop_map(|(row, value)| Damage { row, value })
+}
+
+proptest! {
+    #[test]
+    fn whole_lists_have_no_fault_and_mending_cuts_them_like_truncation(model in model(), cutoff in 1_u64..70) {
+        let (mended, truncated) = (pushed(&model), pushed(&model));
+        prop_assert_eq!(faults(&mended, 60), Vec::new());
+        list::mend(&mended, ByNumber::SPEC, cutoff).unwrap();
+        list::truncate(&truncated, ByNumber::SPEC, cutoff).unwrap();
+        for spec in [ByNumber::SPEC, COUNT] {
+            prop_assert_eq!(rows(&mended, spec), rows(&truncated, spec));
+        }
+    }
+
+    #[test]
+    fn what_is_lost_is_seen_and_nothing_below_the_least_fault_is_wrong(
+        // A list that is lost together with its length leaves no trace in either table.
+        model in model(), of_count in any::<bool>(), damages in vec(damage(), 1..4),
+    ) {
+        let store = pushed(&model);
+        for damage in damages {
+            let spec = if of_count { COUNT } else { ByNumber::SPEC };
+            let rows = rows(&store, spec);
+            prop_assume!(!rows.is_empty());
+            let key = damage.row.get(&rows).0.clone();
+            let mut batch = Batch::new();
+            match damage.value {
+                Some(value) if of_count => {
+                    let mut bytes = Vec::new();
+                    value.encode(&mut bytes);
+                    batch.put(spec, key, bytes);
+                }
+                _ => batch.delete(spec, key),
+            }
+            store.commit(batch, Durability::Buffered).unwrap();
+        }
+        let found = faults(&store, 60);
+        list::mend(&store, ByNumber::SPEC, u64::MAX).unwrap();
+        prop_assert_eq!(faults(&store, u64::MAX), Vec::new());
+        let from = found.iter().map(|fault| fault.from).min().unwrap_or(u64::MAX);
+        list::mend(&store, ByNumber::SPEC, from).unwrap();
+        let snapshot = store.snapshot().unwrap();
+        for (owner, values) in model {
+            let len = list::len::<ByNumber>(&*snapshot, &owner).unwrap();
+            let left = list::slice::<ByNumber>(&*snapshot, &owner, 0..len).unwrap();
+            let expected: Vec<u64> = values.into_iter().filter(|value| *value < from).collect();
+            prop_assert_eq!(left, expected);
+        }
+    }
+}

@@ -1,6 +1,0 @@
-//! See the crate `fuzzing`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    fuzzing::run("rows", data);
-});

@@ -1,0 +1,55 @@
+//! Who signs a message, as its `cosmos.msg.v1.signer` option says.
+//!
+//! The option names fields of text, or fields of messages that carry the option themselves
+//! (cosmos-sdk `proto/cosmos/msg/v1/msg.proto`).
+
+use crate::json::Registry;
+use crate::json::table::{Field, Kind, Shape};
+use crate::json::wire::{Cursor, Value};
+
+/// Levels of nested signer options that are followed. Known messages have one (`MsgMultiSend`).
+const MAX_LEVELS: usize = 8;
+
+/// The addresses that the signer fields of a message hold, in the option's order and with repetitions.
+///
+/// Empty for an unknown type or one without the option. Fields that are empty, not UTF-8 or cut off are left
+/// out: this is a guess at the signers for when a transaction does not name them otherwise.
+pub fn signers_named_by_message(registry: &Registry, type_url: &str, value: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(index) = registry.resolve(type_url) {
+        collect(registry, index, value, MAX_LEVELS, &mut found);
+    }
+    found
+}
+
+fn collect(registry: &Registry, index: usize, bytes: &[u8], levels: usize, found: &mut Vec<String>) {
+    let message = &registry.messages[index];
+    let signers =
+        message.signers.iter().filter_map(|name| message.fields.iter().find(|field| field.name() == name));
+    for field in signers {
+        for value in values(field, bytes) {
+            match (field.kind, std::str::from_utf8(value.bytes)) {
+                (Kind::Message(nested), _) if levels > 0 => {
+                    collect(registry, nested, value.bytes, levels - 1, found);
+                }
+                (Kind::Text, Ok(text)) if !text.is_empty() => found.push(text.to_owned()),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The values of one field, up to where the bytes stop making sense; of a single field the last.
+fn values<'a>(field: &Field, bytes: &'a [u8]) -> Vec<Value<'a>> {
+    let mut cursor = Cursor::new(bytes);
+    let mut values = Vec::new();
+    while let Ok(Some((number, value))) = cursor.field() {
+        if number == field.number && value.wire == field.kind.wire() {
+            if field.shape == Shape::One {
+                values.clear();
+            }
+            values.push(value);
+        }
+    }
+    values
+}

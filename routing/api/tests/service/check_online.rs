@@ -1,0 +1,182 @@
+//! `check::online` finds nothing where the registry is as the chains say, and everything that is planted.
+
+use http::StatusCode;
+use registry::{Endpoints, Registry};
+use routing_api::check::online;
+use routing_api::nodes::Nodes;
+use serde_json::{Value, json};
+
+use crate::client::ASK;
+use crate::client::fixture::Fixture;
+use crate::client::recorded::{BRIDGED, Chains, VOUCHER, texts};
+
+/// What is found, `?` in front of what could not be asked.
+async fn found(registry: &Registry) -> Vec<String> {
+    let findings = online(&Nodes::new(ASK), registry).await;
+    findings.iter().map(|finding| format!("{}{finding}", if finding.unasked { "?" } else { "" })).collect()
+}
+
+/// The chains of the example, with other parts.
+fn with(chains: &Chains, parts: &str) -> Registry {
+    let text = texts().into_iter().find(|(name, _)| name == "chains.toml").unwrap().1;
+    chains.found(registry::load_texts(&[("chains.toml", &text), ("parts.toml", parts)]).unwrap())
+}
+
+#[tokio::test]
+async fn the_example_is_what_the_recorded_chains_say() {
+    let chains = Chains::start().await;
+    // Nobody asked the wrapper while the chains were recorded.
+    let found = found(&chains.registry()).await;
+    assert!(found.len() == 1 && found[0].starts_with("?wrapper of evm/1EBEB4AA"), "{found:?}");
+    assert!(chains.l2.missing().count > 0);
+    for node in [&chains.l1, &chains.a, &chains.b] {
+        assert_eq!(node.missing().count, 0, "{:?}", node.missing());
+    }
+}
+
+#[tokio::test]
+async fn a_channel_to_somewhere_else_is_found() {
+    let chains = Chains::start().await;
+    let wrong = r#"
+        [[channel]]
+        a = "e2e-l1-1/transfer/channel-0"
+        b = "e2e-l2-1/transfer/channel-9"
+    "#;
+    let found = found(&with(&chains, wrong)).await;
+    let counterparty = "channel transfer/channel-0 of e2e-l1-1: its other end is transfer/channel-0, \
+                        the registry says transfer/channel-9";
+    assert!(found.contains(&counterparty.to_owned()), "{found:?}");
+    let missing =
+        "channel transfer/channel-9 of e2e-l2-1: channel-9 of e2e-l2-1 is not open: there is no such channel";
+    assert!(found.contains(&missing.to_owned()), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_channel_to_another_chain_is_found() {
+    let chains = Chains::start().await;
+    let wrong = r#"
+        [[chain]]
+        id = "other-1"
+        bech32_prefix = "other"
+        [[channel]]
+        a = "e2e-l1-1/transfer/channel-0"
+        b = "other-1/transfer/channel-0"
+    "#;
+    assert_eq!(
+        found(&with(&chains, wrong)).await,
+        [
+            "channel transfer/channel-0 of e2e-l1-1: its client is of chain e2e-l2-1, the registry says other-1",
+            "?channel transfer/channel-0 of other-1: chain `other-1` has no rest address in the registry",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_bridge_is_found() {
+    let chains = Chains::start().await;
+    let bridge = |id: u64| format!("[[bridge]]\nid = {id}\nl1 = \"e2e-l1-1\"\nl2 = \"e2e-l2-1\"\n");
+    let said = |id: u64| format!("bridge {id}: e2e-l2-1 says that it hangs on bridge 1 of e2e-l1-1");
+    assert_eq!(found(&with(&chains, &bridge(1))).await, [""; 0]);
+    // There is a second one, of no rollup, and no third one.
+    assert_eq!(found(&with(&chains, &bridge(2))).await, [said(2)]);
+    let found = found(&with(&chains, &bridge(3))).await;
+    assert!(found.len() == 2 && found.contains(&said(3)), "{found:?}");
+    assert!(found.iter().any(|finding| finding.starts_with("bridge 3: ") && finding.contains("not found")));
+}
+
+/// A node that answers as the recorded ones, but for one path.
+async fn lying(of: &str, path: &'static str, lie: Value) -> Fixture {
+    let mut answers = crate::client::recorded::answers(of);
+    assert!(answers.insert(path.to_owned(), lie).is_some(), "{path}");
+    Fixture::start(move |asked| answers.get(asked).cloned().ok_or(StatusCode::NOT_FOUND), |_| Value::Null)
+        .await
+}
+
+async fn found_behind(chains: &Chains, id: &str, node: &Fixture) -> Vec<String> {
+    let registry = chains.registry().with_endpoints(|other| {
+        (other == id).then(|| Endpoints { rest: vec![node.url.clone()], ..Endpoints::default() })
+    });
+    let mut found = found(&registry).await;
+    // Nobody asked the wrapper while the chains were recorded.
+    found.retain(|finding| !finding.starts_with("?wrapper of "));
+    found
+}
+
+#[tokio::test]
+async fn what_a_chain_says_otherwise_is_found() {
+    let chains = Chains::start().await;
+    let trace =
+        "/ibc/apps/transfer/v1/denom_traces/37A3FB4FED4CA04ED6D9E5DA36C6D27248645F0E22F585576A1488B8A89C5A50";
+    let base = "/opinit/opchild/v1/base_denom?denom=l2%2F771d639f30fbe45e3fbca954ffbe2fcc26f915f5513c67a4a2d0bc1d635bdefd";
+    let client = "/ibc/core/client/v1/client_status/07-tendermint-0";
+    let channel = "/ibc/core/channel/v1/channels/channel-0/ports/transfer";
+    let closed = json!({ "channel": {
+        "state": "STATE_CLOSED", "counterparty": { "port_id": "transfer", "channel_id": "channel-0" },
+    } });
+    let cases = [
+        (
+            trace,
+            json!({ "denom_trace": { "path": "transfer/channel-0", "base_denom": "uinot" } }),
+            format!(
+                "asset {VOUCHER} of e2e-l2-1: the chain says its path is transfer/channel-0/uinot, \
+                 the registry transfer/channel-0/uinit"
+            ),
+        ),
+        (
+            base,
+            json!({ "base_denom": "uinot" }),
+            format!("asset {BRIDGED} of e2e-l2-1: the rollup says it is uinot of the L1, the registry uinit"),
+        ),
+        (
+            client,
+            json!({ "status": "Expired" }),
+            "channel transfer/channel-0 of e2e-l2-1: the client behind channel-0 of e2e-l2-1 is Expired"
+                .to_owned(),
+        ),
+        (
+            channel,
+            closed,
+            "channel transfer/channel-0 of e2e-l2-1: channel-0 of e2e-l2-1 is not open: STATE_CLOSED"
+                .to_owned(),
+        ),
+    ];
+    for (path, lie, expected) in cases {
+        let node = lying("l1-l2/l2", path, lie).await;
+        let found = found_behind(&chains, "e2e-l2-1", &node).await;
+        assert!(found.contains(&expected), "{found:?}");
+        // The client is that of the other channel too.
+        assert_eq!(found.len(), if path == client { 2 } else { 1 }, "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_bridge_that_is_disabled_is_found() {
+    let (chains, path) = (Chains::start().await, "/opinit/ophost/v1/bridges/1");
+    let mut lie = crate::client::recorded::answers("l1-l2/l1")[path].clone();
+    lie["bridge_config"]["bridge_disabled"] = json!(true);
+    let node = lying("l1-l2/l1", path, lie).await;
+    assert_eq!(found_behind(&chains, "e2e-l1-1", &node).await, ["bridge 1: it is disabled on the L1"]);
+}
+
+#[tokio::test]
+async fn a_chain_that_does_not_answer_is_told_as_such() {
+    let chains = Chains::start().await;
+    chains.l2.down();
+    let found = found(&chains.registry()).await;
+    assert!(found.len() > 5 && found.iter().all(|finding| finding.starts_with('?')), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_voucher_that_nobody_holds_is_no_finding() {
+    let chains = Chains::start().await;
+    let mut answers = crate::client::recorded::answers("l1-l2/l2");
+    answers.retain(|path, _| !path.contains("/denom_traces/"));
+    let answer = move |asked: &str| {
+        // As the recorded chains say to the newer name.
+        let unknown = asked.starts_with("/ibc/apps/transfer/v1/denoms/");
+        let status = if unknown { StatusCode::NOT_IMPLEMENTED } else { StatusCode::NOT_FOUND };
+        answers.get(asked).cloned().ok_or(status)
+    };
+    let node = Fixture::start(answer, |_| Value::Null).await;
+    assert_eq!(found_behind(&chains, "e2e-l2-1", &node).await, [""; 0]);
+}

@@ -1,0 +1,40 @@
+//! The committed description of the service is that of its endpoints.
+
+use std::path::Path;
+
+use routing_api::ENDPOINTS;
+use web::endpoint::Method;
+
+#[test]
+fn the_committed_document_is_the_one_that_is_served() {
+    let document = routing_api::document(env!("CARGO_PKG_VERSION"));
+    let text = serde_json::to_string_pretty(&document).unwrap() + "\n";
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi/route.json");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return std::fs::write(file, text).unwrap();
+    }
+    let committed = std::fs::read_to_string(&file).unwrap();
+    assert!(committed == text, "openapi/route.json is stale: run `UPDATE_GOLDEN=1 make test`");
+}
+
+#[test]
+fn every_endpoint_is_described_but_the_description_itself() {
+    let document = routing_api::document("0");
+    let paths = document["paths"].as_object().unwrap();
+    let endpoints: Vec<_> = ENDPOINTS.iter().copied().flatten().collect();
+    for endpoint in &endpoints {
+        let method = match endpoint.method {
+            Method::Get => "get",
+            Method::Post => "post",
+        };
+        let described = paths.get(endpoint.path).is_some_and(|path| path.get(method).is_some());
+        assert_eq!(described, endpoint.path != "/swagger/doc.json", "{method} {}", endpoint.path);
+    }
+    let operations: usize = paths.values().map(|path| path.as_object().unwrap().len()).sum();
+    assert_eq!(operations, endpoints.len() - 1);
+}
+
+#[test]
+fn no_two_objects_share_a_name() {
+    assert_eq!(web::openapi::name_conflicts(ENDPOINTS), [""; 0]);
+}

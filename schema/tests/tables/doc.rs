@@ -1,0 +1,152 @@
+//! `SCHEMA.md` is what the sources say of the tables: their doc comments, with name, tag, access and a row of the format
+//! golden. `UPDATE_GOLDEN=1 cargo test --test tables` rewrites it (the format golden too).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use schema::{LISTS, RANKED, TABLES};
+use store::TableSpec;
+
+const INTRODUCTION: &str = "\
+What is on disk, table by table. Generated from the doc comments of `schema/src/*.rs` by `schema/tests/tables/doc.rs`
+(`UPDATE_GOLDEN=1 cargo test --test tables` rewrites it); the examples are rows of `schema/tests/format.golden`.
+
+A table is a column family of RocksDB; the tag is its number, for an engine that has none. *Point* tables are looked up
+by whole key, *Append* tables are written in key order with values that are compressed already, *Scan* tables are read
+by range. Keys are the components one behind the other (`store::key`): numbers big-endian, texts with `00` as `00 ff` and
+ended by `00 01`. A varint has seven bits a byte, lowest first. A *list* has the rows `owner | ordinal → value` with the
+ordinals 0, 1, 2 … of each owner, and its lengths in the table `count`. A *ranked set* has the rows `owner | item → value`
+in the order of the items, and its lengths and towers in the table `rank` (`store::ranked`).
+";
+
+/// `count` is declared by `store::list`, which knows no tables.
+const COUNT: &str = "Lengths of all lists; an owner without rows has none.\n\n\
+                     | tag of the list (1) | owner | → length (varint)";
+
+/// `rank` is declared by `store::ranked`, which knows no tables.
+const RANK: &str = "Lengths and towers of all ranked sets; an owner without items has none.\n\n\
+                    | tag of the set (1) | owner | 00 | → number of items, of towers on level 1, 2, 3, 4 (varints)\n\
+                    | tag of the set (1) | owner | level (1) | item | → items since the tower before (varint)";
+
+/// A table as the sources describe it.
+struct Described {
+    /// File and type, `tx::Txs`.
+    path: String,
+    doc: String,
+}
+
+/// The doc comments of the marker types in one source file, by table name.
+fn described(module: &str, source: &str) -> BTreeMap<String, Described> {
+    let (mut doc, mut docs, mut found) = (String::new(), BTreeMap::new(), BTreeMap::new());
+    let mut implementing = String::new();
+    for line in source.lines() {
+        if let Some(text) = line.strip_prefix("///") {
+            doc.push_str(text.strip_prefix(' ').unwrap_or(text));
+            doc.push('\n');
+        } else if let Some(name) = line.strip_prefix("pub struct ").and_then(|rest| rest.strip_suffix(';')) {
+            docs.insert(name.to_owned(), std::mem::take(&mut doc));
+        } else if let Some((_, name)) = line
+            .strip_prefix("impl ")
+            .filter(|_| line.ends_with('{'))
+            .and_then(|rest| rest.split_once(" for "))
+        {
+            name.trim_end_matches(" {").clone_into(&mut implementing);
+        } else if let Some((_, rest)) = line.split_once("TableSpec { name: \"") {
+            let (table, _) = rest.split_once('"').unwrap();
+            let doc = docs.remove(&implementing).unwrap_or_default();
+            let path = format!("{module}::{implementing}");
+            found.insert(table.to_owned(), Described { path, doc });
+        } else if !line.starts_with("#[") {
+            doc.clear();
+        }
+    }
+    found
+}
+
+fn all_described() -> BTreeMap<String, Described> {
+    let mut all = BTreeMap::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue; // Tables are declared beside the folders.
+        }
+        if let Some(module) = path.file_stem().and_then(|stem| stem.to_str()) {
+            all.extend(described(module, &fs::read_to_string(&path).unwrap()));
+        }
+    }
+    all.insert(
+        "count".to_owned(),
+        Described { path: "store::list::COUNT".to_owned(), doc: COUNT.to_owned() },
+    );
+    all.insert("rank".to_owned(), Described { path: "store::RANK".to_owned(), doc: RANK.to_owned() });
+    all
+}
+
+/// Rustdoc's links to items as plain code: [`crate::payload`] is `payload`.
+fn without_links(doc: &str) -> String {
+    doc.replace("[`crate::", "[`").replace("[`", "`").replace("`]", "`")
+}
+
+/// The layout lines of a doc comment, `| key | → value`, apart from its prose.
+fn parts(doc: &str) -> (String, String) {
+    let (layout, prose): (Vec<&str>, Vec<&str>) = doc.trim().lines().partition(|line| line.starts_with('|'));
+    (prose.join("\n").trim().replace("\n\n\n", "\n\n"), layout.join("\n"))
+}
+
+fn section(spec: &TableSpec, described: &Described, golden: &str) -> String {
+    let kind = match spec {
+        list if LISTS.contains(&list) => "list",
+        set if RANKED.contains(&set) => "ranked set",
+        _ => "table",
+    };
+    let (prose, layout) = parts(&without_links(&described.doc));
+    let mut text = format!(
+        "\n## `{}`\n\n{kind} · tag `{:02x}` · {:?} · `{}`\n\n{prose}\n\n```text\n{layout}\n\n",
+        spec.name, spec.tag, spec.access, described.path
+    );
+    let rows = golden.lines().filter_map(|line| line.strip_prefix(spec.name)?.strip_prefix(' '));
+    // The list of tables has lines of this beginning too, with the tag and no value.
+    for row in rows.filter(|row| !row.starts_with(&format!("{:02x} {:?}", spec.tag, spec.access))) {
+        let (key, value) = row.split_once(' ').unwrap();
+        writeln!(text, "{key} → {}", if value == "-" { "nothing" } else { value }).unwrap();
+    }
+    text.push_str("```\n");
+    text
+}
+
+fn generated() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let golden = fs::read_to_string(folder.join("tests/format.golden")).unwrap();
+    let described = all_described();
+    let mut text = format!("# Schema, format {}\n\n{INTRODUCTION}", schema::FORMAT);
+    for spec in TABLES {
+        let described =
+            described.get(spec.name).unwrap_or_else(|| panic!("no source declares `{}`", spec.name));
+        text.push_str(&section(spec, described, &golden));
+    }
+    text
+}
+
+#[test]
+fn schema_md_says_what_the_sources_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../SCHEMA.md");
+    let generated = generated();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &generated).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap();
+    assert!(written == generated, "SCHEMA.md is stale: run `UPDATE_GOLDEN=1 cargo test --test tables`");
+}
+
+#[test]
+fn every_table_is_documented_with_its_layout() {
+    let described = all_described();
+    for spec in TABLES {
+        let (prose, layout) = parts(&described[spec.name].doc);
+        assert!(!prose.is_empty(), "`{}` has no doc comment", spec.name);
+        assert!(layout.contains('→'), "`{}` does not say its layout", spec.name);
+    }
+}

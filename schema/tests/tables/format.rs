@@ -1,0 +1,356 @@
+//! The on-disk format, pinned: every table with a row of it in hex, and what must hold of all of them.
+//!
+//! `UPDATE_GOLDEN=1 cargo test --test format` rewrites the golden. A change in it means that databases that exist can no
+//! longer be read: raise [`schema::FORMAT`] with it.
+
+use std::fmt::Write as _;
+
+use chain::Account;
+use proptest::prelude::*;
+use schema::block::{Block, Blocks};
+use schema::descriptors::{DescriptorSet, Descriptors};
+use schema::evm_tx::{AccountEvmTxs, EvmTxByHash, EvmTxs};
+use schema::internal_tx::{AccountCalls, BlockCalls, Calls, CallsByHash, CallsByHeight};
+use schema::keys::{Owner, Role, hash_prefix};
+use schema::meta::{
+    self, BlockLane, CallLane, Identity, PendingNftRebuild, PendingRollback, Rewinds, RichLane,
+};
+use schema::msg_set::{MsgSet, MsgSetByNames, MsgSetByType, MsgSets, joined};
+use schema::nft::fold::{self, At};
+use schema::nft::{
+    About, Change, Collection, Entry, Mint, NewCollection, NewUri, Origin, Question, Questions, Refused,
+    Subject, TokenName, Transfer, Waiter, Waiting, question_number,
+};
+use schema::payload::{Dictionary, DictionaryRow, Frames, Payload};
+use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, Newborns};
+use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
+use schema::undo::{self, Record, RecordKey, UndoRecords};
+use schema::{TABLES, Visitor};
+use store::{
+    Bounds, Counts, Durability, Key, List, MemStore, Message, Order, Row, Store, Table, Txn, Value,
+    key::{All, Text},
+};
+
+const GOLDEN: &str = "tests/format.golden";
+
+/// 20 bytes 00 to 13: a person.
+fn person() -> Owner {
+    Owner(account(20))
+}
+
+/// 32 bytes 00 to 1f: a contract.
+fn contract() -> Owner {
+    Owner(account(32))
+}
+
+fn account(bytes: u8) -> Account {
+    Account::from_bytes(&(0..bytes).collect::<Vec<_>>()).unwrap()
+}
+
+/// A record that is stored as it is.
+fn plain(record: &[u8]) -> Payload {
+    Payload([&[0], record].concat())
+}
+
+/// One row of everything, written as the ingest writes.
+fn example() -> MemStore {
+    let store = MemStore::new();
+    let snapshot = store.snapshot().unwrap();
+    let mut counts = Counts::new(8);
+    let mut txn = Txn::new(&*snapshot, &mut counts);
+    about_the_database(&mut txn);
+    cosmos(&mut txn);
+    evm(&mut txn);
+    nfts(&mut txn);
+    rich_list(&mut txn);
+    let (key, record) = undo_record();
+    txn.put::<UndoRecords>(&key, &Message(record));
+    let (batch, _) = txn.finish();
+    store.commit(batch, Durability::Buffered).unwrap();
+    drop(snapshot);
+    store
+}
+
+fn about_the_database(txn: &mut Txn<'_>) {
+    meta::put(
+        txn,
+        &Identity {
+            format: 1,
+            chain_id: "test-1".to_owned(),
+            vm: "evm".to_owned(),
+            prefix: "init".to_owned(),
+            start_height: 4,
+        },
+    );
+    let time = 1_700_000_000_123_456_789;
+    meta::put(txn, &BlockLane { height: 300, txs: 7, evm_txs: 5, time, hash: (0..32).collect() });
+    meta::put(txn, &CallLane { height: 299, calls: 12, complete_from: 290 });
+    meta::put(
+        txn,
+        &PendingRollback { to: 250, damaged: false, txs: Some(7), evm_txs: Some(5), calls: Some(12) },
+    );
+    meta::put(txn, &Rewinds { count: 3, last_to: 299 });
+    txn.put::<Dictionary>(&258, &Message(DictionaryRow { kind: 1, bytes: vec![0xaa, 0xbb] }));
+    txn.put::<Descriptors>(
+        &[0xd5; 32],
+        &Message(DescriptorSet { first_height: 4, compressed: vec![1, 2, 3] }),
+    );
+    let block = Block {
+        first_tx: 6,
+        txs: 2,
+        first_evm_tx: 5,
+        evm_txs: 1,
+        time,
+        json: br#"{"height":"300"}"#.to_vec(),
+    };
+    txn.put::<Blocks>(&300, &Message(block));
+}
+
+fn cosmos(txn: &mut Txn<'_>) {
+    let names = vec!["a.MsgOne".to_owned(), "b.MsgTwo".to_owned()];
+    txn.put::<Txs>(&7, &plain(br#"{"txhash":"C0"}"#));
+    txn.put::<TxByHash>(&(hash_prefix(&[0xc0; 32]), 7), &());
+    txn.put::<MsgSetByNames>(&Text(joined(&names)), &300);
+    txn.put::<MsgSetByType>(&(Text(names[0].clone()), 300), &());
+    txn.put::<MsgSets>(&300, &Message(MsgSet { names, first_tx: 7 }));
+    txn.push::<AccountTxs>(&(person(), Role::Involved), 7).unwrap();
+    txn.push::<AccountSetTxs>(&(person(), Role::Signer, 300), 7).unwrap();
+    txn.push::<SetTxs>(&300, 7).unwrap();
+}
+
+fn evm(txn: &mut Txn<'_>) {
+    let mut chunk = Frames::default();
+    chunk.push(|out| out.extend_from_slice(b"{}"));
+    chunk.push(|out| out.extend_from_slice(b"[1]"));
+    txn.put::<EvmTxs>(&5, &plain(br#"{"type":"0x2"}"#));
+    txn.put::<EvmTxByHash>(&(hash_prefix(&[0xe5; 32]), 5), &());
+    txn.push::<AccountEvmTxs>(&(contract(), Role::Involved), 5).unwrap();
+    txn.put::<Calls>(&11, &plain(&chunk.take()));
+    txn.put::<CallsByHash>(&(hash_prefix(&[0xe5; 32]), 11), &2);
+    txn.put::<CallsByHeight>(&299, &Message(BlockCalls { first: 11, count: 2 }));
+    for seq in [11, 300] {
+        txn.push::<AccountCalls>(&contract(), seq).unwrap();
+    }
+}
+
+fn nfts(txn: &mut Txn<'_>) {
+    let time = 1_700_000_000_123_456_789;
+    let address = contract().0.as_bytes().to_vec();
+    let token = |id: &str| TokenName { collection: address.clone(), token_id: id.to_owned() };
+    let collection = Collection {
+        name: "ibc/A1".to_owned(),
+        creator: vec![1; 20],
+        height: 299,
+        time,
+        ..Collection::default()
+    };
+    let mint = Mint {
+        token: token("#7"),
+        owner: vec![2; 20],
+        uri: "ipfs://7".to_owned(),
+        object: vec![3; 32],
+        question: 0,
+    };
+    let changes = [
+        Change::Origin(Origin { local: "ibc/A1".to_owned(), origin: "Apes".to_owned() }),
+        Change::Collection(NewCollection { address: address.clone(), collection }),
+        Change::Mint(mint),
+        Change::Transfer(Transfer { token: token("#7"), owner: vec![4; 20] }),
+        Change::Uri(NewUri { token: token("#7"), uri: "ipfs://8".to_owned() }),
+        Change::Burn(token("#8")),
+    ];
+    let entries =
+        (1..).zip(changes).map(|(place, change)| Entry { place, tx: 7, change: Some(change) }).collect();
+    fold::record(txn, At { height: 300, time }, entries).unwrap();
+    txn.put::<Refused>(&person(), &300);
+    let subject = Subject { address: address.clone(), token_id: "7".to_owned(), owner: vec![4; 20] };
+    let question = Question { about: Some(About::Collection(subject)) };
+    txn.put::<Questions>(&question_number(300, 9), &Message(question));
+    let waiter = Waiter { time, tx: 7, kind: 1, token_id: Some("9".to_owned()), ..Waiter::default() };
+    txn.put::<Waiting>(&(contract(), 300, 9), &Message(waiter));
+    meta::put(txn, &PendingNftRebuild { emptied: true, height: 200 });
+}
+
+fn rich_list(txn: &mut Txn<'_>) {
+    let (token, account) = ([0x11; 20], [0x22; 20]);
+    meta::put(txn, &RichLane { height: 300, baseline: 4, next_accounts: "AQ==".to_owned() });
+    let mut before = rich::Before::default();
+    before.note::<Balances>(txn, &(token, account)).unwrap();
+    let mut amount = [0; 32];
+    amount[30..].copy_from_slice(&[0x01, 0x2c]);
+    rich::set_balance(txn, &token, &account, Some(amount)).unwrap();
+    rich::put_undo(txn, 300, before).unwrap();
+    txn.put::<Erc20s>(&token, &Message(Erc20 { complete: true, drifting: true, silent: true }));
+    txn.put::<Newborns>(&account, &());
+    txn.put::<Denoms>(&Text("l2/Ab".to_owned()), &token.to_vec());
+    txn.put::<DenomsFolded>(&(Text("l2/ab".to_owned()), Text("l2/Ab".to_owned())), &());
+}
+
+/// Of a commit that changed a row, added one, and made a list longer.
+fn undo_record() -> (RecordKey, Record) {
+    let (store, mut counts) = (MemStore::new(), Counts::new(1));
+    for height in [300, 301] {
+        let snapshot = store.snapshot().unwrap();
+        let mut txn = Txn::new(&*snapshot, &mut counts);
+        meta::put(&mut txn, &BlockLane { height, ..BlockLane::default() });
+        txn.append::<Txs>(&height, &plain(b"{}"));
+        txn.push::<SetTxs>(&300, height).unwrap();
+        let (batch, _) = undo::seal(txn, undo::Lane::Blocks).unwrap();
+        store.commit(batch, Durability::Buffered).unwrap();
+    }
+    let rows = store::table::rows::<UndoRecords>(&*store.snapshot().unwrap(), &All, Order::Desc, 1).unwrap();
+    let (key, Message(record)) = rows.into_iter().next().unwrap();
+    assert_eq!(record.size, 0, "compressed it would be other bytes with another version of zstd");
+    (key, record)
+}
+
+fn dump() -> String {
+    let store = example();
+    let snapshot = store.snapshot().unwrap();
+    let mut text = format!("format {}\n\n# table tag access\n", schema::FORMAT);
+    for spec in TABLES {
+        writeln!(text, "{} {:02x} {:?}", spec.name, spec.tag, spec.access).unwrap();
+    }
+    text.push_str("\n# table key value\n");
+    for spec in TABLES {
+        for (key, value) in snapshot.scan(spec, Bounds::all(), Order::Asc, 100).unwrap() {
+            let value = if value.is_empty() { "-".to_owned() } else { hex::encode(value) };
+            writeln!(text, "{} {} {value}", spec.name, hex::encode(key)).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn the_bytes_on_disk_are_those_of_the_golden() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN);
+    let dumped = dump();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &dumped).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    for (ours, golden) in dumped.lines().zip(golden.lines()) {
+        assert_eq!(ours, golden, "a database that exists has the bytes on the right: raise schema::FORMAT");
+    }
+    assert_eq!(dumped.lines().count(), golden.lines().count());
+}
+
+#[test]
+fn every_table_has_an_example() {
+    let store = example();
+    let snapshot = store.snapshot().unwrap();
+    for spec in TABLES {
+        assert!(!snapshot.scan(spec, Bounds::all(), Order::Asc, 1).unwrap().is_empty(), "{}", spec.name);
+    }
+}
+
+#[test]
+fn names_and_tags_are_used_once() {
+    for (i, spec) in TABLES.iter().enumerate() {
+        for other in &TABLES[i + 1..] {
+            assert_ne!(spec.name, other.name);
+            assert_ne!(spec.tag, other.tag, "{} and {}", spec.name, other.name);
+        }
+    }
+}
+
+/// What is stored decodes, and encodes to what is stored.
+struct EveryRowComesBack<'a>(&'a MemStore);
+
+impl EveryRowComesBack<'_> {
+    fn rows(&self, spec: &'static store::TableSpec) -> Vec<Row> {
+        self.0.snapshot().unwrap().scan(spec, Bounds::all(), Order::Asc, 100).unwrap()
+    }
+}
+
+impl Visitor for EveryRowComesBack<'_> {
+    fn table<T: Table>(&mut self) {
+        for (key, value) in self.rows(T::SPEC) {
+            let (decoded_key, decoded) = store::table::decode_row::<T>(&key, &value).unwrap();
+            assert_eq!(decoded_key.to_bytes(), key, "{}", T::SPEC.name);
+            assert_eq!(encoded(&decoded), value, "{}", T::SPEC.name);
+        }
+    }
+
+    fn list<L: List>(&mut self) {
+        for (key, value) in self.rows(L::SPEC) {
+            let decoded = <(L::Owner, u64)>::from_bytes(&key).unwrap();
+            assert_eq!(decoded.to_bytes(), key, "{}", L::SPEC.name);
+            assert_eq!(encoded(&u64::decode(&value).unwrap()), value, "{}", L::SPEC.name);
+        }
+    }
+}
+
+#[test]
+fn the_example_comes_back_as_it_was_written() {
+    schema::visit(&mut EveryRowComesBack(&example()));
+}
+
+fn encoded(value: &impl Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    value.encode(&mut out);
+    out
+}
+
+/// Any bytes as key and as value of every table.
+struct AnyBytes<'a>(&'a [u8]);
+
+impl AnyBytes<'_> {
+    fn key<K: Key>(&self, table: &str) {
+        if let Some(key) = K::from_bytes(self.0) {
+            assert_eq!(key.to_bytes(), self.0, "two keys of `{table}` mean the same");
+        }
+    }
+
+    fn value<V: Value>(&self, table: &str) {
+        if let Some(value) = V::decode(self.0) {
+            let once = encoded(&value);
+            let again = V::decode(&once).unwrap_or_else(|| panic!("`{table}` cannot read what it writes"));
+            assert_eq!(encoded(&again), once, "`{table}` changes what it reads");
+        }
+    }
+}
+
+impl Visitor for AnyBytes<'_> {
+    fn table<T: Table>(&mut self) {
+        self.key::<T::Key>(T::SPEC.name);
+        self.value::<T::Value>(T::SPEC.name);
+    }
+
+    fn list<L: List>(&mut self) {
+        self.key::<(L::Owner, u64)>(L::SPEC.name);
+        self.value::<u64>(L::SPEC.name);
+    }
+}
+
+/// Bytes of the example's rows, damaged: these get further into a decoder than random ones.
+fn damaged() -> impl Strategy<Value = Vec<u8>> {
+    let store = example();
+    let snapshot = store.snapshot().unwrap();
+    let rows = TABLES.iter().flat_map(|spec| snapshot.scan(spec, Bounds::all(), Order::Asc, 100).unwrap());
+    let samples: Vec<Vec<u8>> =
+        rows.flat_map(|(key, value)| [key, value]).filter(|bytes| !bytes.is_empty()).collect();
+    let damage = (any::<prop::sample::Index>(), any::<u8>(), any::<prop::sample::Index>());
+    (prop::sample::select(samples), prop::collection::vec(damage, 0..3)).prop_map(|(mut bytes, damages)| {
+        for (at, byte, length) in damages {
+            let at = at.index(bytes.len());
+            match byte % 4 {
+                0 => bytes.truncate(length.index(bytes.len()) + 1),
+                1 => bytes.insert(at, byte),
+                _ => bytes[at] ^= byte,
+            }
+        }
+        bytes
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_bytes_make_a_decoder_panic_and_no_two_keys_mean_the_same(
+        bytes in prop_oneof![damaged(), prop::collection::vec(any::<u8>(), 0..80)]
+    ) {
+        schema::visit(&mut AnyBytes(&bytes));
+    }
+}

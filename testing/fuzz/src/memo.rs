@@ -1,0 +1,298 @@
+//! Memos of packets, and what clients send back of a route: what we write into a memo is read out of it again; what others
+//! write is read as it says or not at all.
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chain::U256;
+use messages::{Ask, OpHookAsk, SignedHook, Tx};
+use node::{FoundEvent, FoundTx};
+use planner::{Graph, Operation, Plan, Quotes, Request, World};
+use registry::facts::Quote;
+use registry::{AssetRef, ChainKind, ChainRef, Facts, OftRef, Registry};
+use serde_json::{Value, json};
+use tracker::hop::{Hop, Packet, Seen};
+
+use crate::edit;
+use crate::input::Input;
+
+/// Members of memos, of packets and of operations.
+pub const WORDS: &[&str] = &[
+    "{\"forward\":{\"receiver\":\"pfm\",\"port\":\"transfer\",\"channel\":\"channel-3\"}}",
+    "\"next\":",
+    "\"retries\":",
+    "{\"evm\":{\"message\":{\"contract_addr\":\"0x1\"}}}",
+    "{\"move\":{\"message\":{}}}",
+    "{\"wasm\":{}}",
+    "\"memo\":",
+    "\"denom\":",
+    "\"tokenIds\":",
+    "\"classId\":",
+    "send_packet",
+    "initiate_token_deposit",
+    "initiate_token_withdrawal",
+    "packet_data_hex",
+    "transfer/channel-0/",
+    "null",
+];
+
+/// The chains of the worked examples.
+struct Known {
+    registry: Registry,
+    graph: Graph,
+    facts: Facts,
+    assets: Vec<AssetRef>,
+    plans: Vec<(Request, Plan)>,
+    /// Those whose deposits carry what the user signed.
+    hooked: Vec<(Request, Plan)>,
+}
+
+/// What a LayerZero contract asks for.
+struct Fee;
+
+impl Quotes for Fee {
+    fn quote(&self, _: OftRef, _: usize, _: usize, amount: U256) -> Option<Quote> {
+        Some(Quote { received: amount, native_fee: U256::from(100) })
+    }
+}
+
+static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+    let loaded = registry::load(&testkit::root().join("routing/api/tests/mainnet")).unwrap();
+    let registry = loaded.registry;
+    let graph = Graph::new(&registry);
+    let assets: Vec<AssetRef> = registry.assets().map(|(asset, _)| asset).collect();
+    let mut facts = Facts::default();
+    facts.hooks.insert("cabal-1".to_owned(), true);
+    let mut known = Known { registry, graph, facts, assets, plans: Vec::new(), hooked: Vec::new() };
+    // Who signs once gets other plans than who signs often.
+    known.plans = [false, true].into_iter().flat_map(|multi_tx| known.plans(multi_tx)).collect();
+    known.hooked = known.plans.iter().filter(|(_, plan)| plan.required_op_hook()).cloned().collect();
+    known
+});
+
+impl Known {
+    fn world(&self) -> World<'_> {
+        World { registry: &self.registry, facts: &self.facts, quotes: &Fee }
+    }
+
+    /// The best plan from each asset to each other one.
+    fn plans(&self, multi_tx: bool) -> Vec<(Request, Plan)> {
+        let amount_in = U256::from(10_u64.pow(18));
+        let of_pair = |(from, to): (AssetRef, AssetRef)| {
+            let request =
+                Request { from, to, amount_in, op_withdraw: false, multi_tx, op_hook: true, bridges: None };
+            let plans = planner::plan(&self.graph, self.world(), &request);
+            plans.unwrap_or_default().into_iter().next().map(|plan| (request, plan))
+        };
+        let pairs = self.assets.iter().flat_map(|from| self.assets.iter().map(|to| (*from, *to)));
+        pairs.filter_map(of_pair).collect()
+    }
+}
+
+/// A byte for the form, and what is read in it.
+pub fn run(data: &[u8]) -> bool {
+    let mut input = Input::new(data);
+    match input.byte() % 6 {
+        0 => text(input.rest()),
+        1 => packet_data(input.rest()),
+        2 => events(input.rest()),
+        3 => ours(input),
+        4 => operations(input),
+        _ => signed(input),
+    }
+}
+
+/// A text in the memo of a packet that is fine otherwise.
+fn text(memo: &[u8]) -> bool {
+    let memo = String::from_utf8_lossy(memo);
+    let data = json!({ "denom": "uinit", "amount": "5", "sender": "a", "receiver": "b", "memo": memo });
+    let packet = sent(&send_packet("packet_data", &data.to_string())).expect("a packet whatever its memo");
+    assert_eq!((packet.denom.as_str(), packet.amount.as_str(), packet.sender.as_str()), ("uinit", "5", "a"));
+    let said: Value = serde_json::from_str(&memo).unwrap_or_default();
+    let channel = said["forward"]["channel"].as_str();
+    assert_eq!(packet.forward.map(|forward| forward.channel).as_deref(), channel);
+    let called = ["evm", "move", "wasm"].iter().any(|vm| said.get(vm).is_some());
+    let contract = said["evm"]["message"]["contract_addr"].as_str();
+    assert_eq!(packet.hook.is_some(), called);
+    assert_eq!(packet.hook.and_then(|hook| hook.contract).as_deref(), contract);
+    channel.is_some() || called
+}
+
+/// Bytes as the data of a packet: the same whether the event has them as text or in hex.
+fn packet_data(data: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(data);
+    let in_hex = sent(&send_packet("packet_data_hex", &hex::encode(text.as_bytes())));
+    if !text.is_empty() {
+        assert_eq!(sent(&send_packet("packet_data", &text)), in_hex);
+    }
+    sent(&send_packet("packet_data_hex", &text));
+    in_hex.is_some()
+}
+
+/// Lines: a kind of event, or an attribute of the last one with `=` in it.
+fn events(data: &[u8]) -> bool {
+    let mut events: Vec<FoundEvent> = Vec::new();
+    for line in String::from_utf8_lossy(data).lines() {
+        match (line.split_once('='), events.last_mut()) {
+            (Some((key, value)), Some(event)) => event.attributes.push((key.to_owned(), value.to_owned())),
+            _ => events.push(FoundEvent { kind: line.to_owned(), attributes: Vec::new() }),
+        }
+    }
+    let mut begun = false;
+    for (chain, _) in KNOWN.registry.chains() {
+        let hops = starts(chain, events.clone());
+        assert!(hops.len() <= events.len(), "an event begins one transfer at most");
+        begun |= !hops.is_empty();
+        for hop in hops {
+            assert_eq!(hop.from(), KNOWN.registry[chain].id);
+            assert!(hop.to().is_none_or(|to| KNOWN.registry.chain(to).is_some()));
+        }
+    }
+    begun
+}
+
+fn send_packet(key: &str, data: &str) -> FoundEvent {
+    let attributes = [
+        (key, data),
+        ("packet_sequence", "7"),
+        ("packet_src_port", "transfer"),
+        ("packet_src_channel", "channel-0"),
+        ("packet_dst_port", "transfer"),
+        ("packet_dst_channel", "channel-1"),
+        ("packet_timeout_timestamp", "1"),
+        ("packet_timeout_height", "0-0"),
+    ];
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    FoundEvent { kind: "send_packet".to_owned(), attributes: attributes.map(owned).to_vec() }
+}
+
+/// The packet of an event.
+fn sent(event: &FoundEvent) -> Option<Packet> {
+    let (chain, _) = KNOWN.registry.chains().next().unwrap();
+    match starts(chain, vec![event.clone()]).pop() {
+        Some(Hop::Ibc(ibc)) => Some(ibc.packet),
+        _ => None,
+    }
+}
+
+fn starts(chain: ChainRef, events: Vec<FoundEvent>) -> Vec<Hop> {
+    let (codespace, log) = (String::new(), String::new());
+    let tx = FoundTx { hash: [1; 32], height: 7, index: 0, code: 0, codespace, log, events };
+    let seen = Seen { chain: KNOWN.registry[chain].id.clone(), hash: "01".repeat(32), height: 7, time: None };
+    tracker::starts(&KNOWN.registry, chain, &tx, &seen)
+}
+
+/// What a plan's own messages have in their memos is what they do.
+fn ours(mut input: Input<'_>) -> bool {
+    let (_, plan) = input.one_of(&KNOWN.plans);
+    let account = input.byte();
+    let addresses: Vec<String> =
+        plan.required_chains(&KNOWN.registry).into_iter().map(|chain| address(chain, account)).collect();
+    let msgs = msgs(plan, &addresses, None);
+    for msg in &msgs {
+        let Some(memo) = msg["memo"].as_str() else { continue };
+        let data = json!({ "denom": "d", "amount": "1", "sender": "a", "receiver": "b", "memo": memo });
+        let packet = sent(&send_packet("packet_data", &data.to_string())).expect("a packet of ours");
+        assert_eq!(packet.forward.is_some(), memo.starts_with(r#"{"forward""#), "{memo}");
+        assert_eq!(packet.hook.is_some(), memo.starts_with(r#"{"evm""#), "{memo}");
+        assert!(memo.is_empty() || packet.forward.is_some() || packet.hook.is_some(), "{memo}");
+    }
+    !msgs.is_empty()
+}
+
+fn address(chain: ChainRef, account: u8) -> String {
+    let (chain, account) = (&KNOWN.registry[chain], chain::Account::from([account; 20]));
+    if chain.kind == ChainKind::Evm { account.to_hex() } else { account.to_bech32(&chain.bech32_prefix) }
+}
+
+/// The messages of a plan's Cosmos transactions; none if it is refused.
+fn msgs(plan: &Plan, addresses: &[String], signed_hook: Option<&SignedHook>) -> Vec<Value> {
+    let ask = Ask {
+        registry: &KNOWN.registry,
+        facts: &KNOWN.facts,
+        plan,
+        addresses,
+        now_nanos: 1_700_000_000_000_000_000,
+        timeout_seconds: 300,
+        slippage_percent: "1",
+        signed_hook,
+    };
+    let Ok(made) = messages::transactions(&ask) else { return Vec::new() };
+    let mut all = Vec::new();
+    for tx in made.txs {
+        if let Tx::Cosmos { msgs, .. } = tx {
+            all.extend(msgs.iter().map(|msg| serde_json::from_str::<Value>(&msg.msg).unwrap()));
+        }
+    }
+    all
+}
+
+/// Operations that a client sends back, edited: read as they are written, and compared with those of the plan.
+fn operations(mut input: Input<'_>) -> bool {
+    let (_, plan) = input.one_of(&KNOWN.plans);
+    let mine = planner::operations(KNOWN.world(), plan);
+    assert_eq!(planner::same_route(&mine, &mine), Ok(()));
+    let mut echoed = serde_json::to_value(&mine).unwrap();
+    edit::apply(&mut echoed, &mut input);
+    let Ok(read) = serde_json::from_value::<Vec<Operation>>(echoed) else { return false };
+    let again: Vec<Operation> = serde_json::from_value(serde_json::to_value(&read).unwrap()).unwrap();
+    assert_eq!(read, again, "operations are read as they are written");
+    if planner::same_route(&mine, &read).is_ok() {
+        assert_eq!(mine.len(), read.len());
+    }
+    true
+}
+
+/// Addresses, slippage and a signed hook of anybody's.
+fn signed(mut input: Input<'_>) -> bool {
+    let (request, plan) = input.one_of(&KNOWN.hooked);
+    let account = input.byte();
+    let mut addresses: Vec<String> =
+        plan.required_chains(&KNOWN.registry).into_iter().map(|chain| address(chain, account)).collect();
+    let signer = addresses.first().cloned().unwrap_or_default();
+    let strange = String::from_utf8_lossy(input.piece()).into_owned();
+    let hook_ask = OpHookAsk {
+        registry: &KNOWN.registry,
+        facts: &KNOWN.facts,
+        source: request.from,
+        source_address: if strange.is_empty() { &signer } else { &strange },
+        dest: request.to,
+        dest_address: addresses.last().map_or("", String::as_str),
+    };
+    let hook = messages::op_hook(&hook_ask);
+    if let Err(refused) = &hook {
+        assert!(!refused.to_string().is_empty());
+    }
+    if !strange.is_empty() {
+        addresses[0] = strange;
+    }
+    let by_client = SignedHook { signer, hook: STANDARD.encode(input.rest()) };
+    msgs(plan, &addresses, Some(&by_client));
+    hook.is_ok()
+}
+
+/// Every form, with memos that middlewares read.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let forward = br#"{"forward":{"receiver":"pfm","port":"transfer","channel":"channel-3","timeout":"10m","retries":2,"next":{"evm":{"message":{"contract_addr":"0xB2","input":"0x1efd","value":"0","access_list":[]}}}}}"#;
+    let hook = br#"{"evm":{"message":{"contract_addr":"0xB2","input":"0x1efd"}}}"#;
+    let ics20 =
+        br#"{"denom":"transfer/channel-0/uinit","amount":"5","sender":"a","receiver":"b","memo":"{}"}"#;
+    let ics721 = br#"{"classId":"nft","tokenIds":["1","2"],"sender":"a","receiver":"b"}"#;
+    let deposit = b"initiate_token_deposit\nbridge_id=1\nl1_sequence=7\nl1_denom=uinit\nl2_denom=l2/00\namount=5\ndata=00";
+    let withdrawal =
+        b"initiate_token_withdrawal\nl2_sequence=7\nfrom=a\nto=b\ndenom=l2/00\nbase_denom=uinit\namount=5";
+    let layer_zero = b"move\ntype_tag=0x1::oft::OftSent\ndata={\"guid\":\"0x01\",\"dst_eid\":30110,\"amount_sent_ld\":\"7\"}";
+    let tx = [&[0x0a, 6, 0x0a, 4, 0x0a, 0, 0x12, 0, 0x12, 2, 0x0a, 0, 0x1a, 1, 1][..]].concat();
+    let mut seeds: Vec<Vec<u8>> = [(0, &forward[..]), (0, hook), (0, b"hello"), (1, ics20), (1, ics721)]
+        .into_iter()
+        .chain([(2, &deposit[..]), (2, withdrawal), (2, layer_zero)])
+        .map(|(form, text)| [&[form], text].concat())
+        .collect();
+    for number in 0_u8..16 {
+        seeds.push(vec![3, 0, number * 11, 7]);
+        seeds.push(vec![4, 0, number * 11, 0, 9, 2, 3, b'a', b'b', b'c']);
+        seeds.push([&[5, 0, number, 7, 0], tx.as_slice()].concat());
+    }
+    seeds
+}

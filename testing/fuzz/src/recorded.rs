@@ -1,0 +1,94 @@
+//! The recorded chains that inputs begin with and whose rules hold.
+//!
+//! Must hold: opened once for a process; the same recording gives the same seeds.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ingest::derive::{Rules, Workshops};
+use proto::json::Registry;
+use replay::Recording;
+use replay::recording::Outcome;
+use schema::meta::Identity;
+use schema::payload::Codec;
+use serde_json::Value;
+use store::{MemStore, Store as _};
+
+/// A recorded chain with what deriving needs.
+#[derive(Debug)]
+pub struct Chain {
+    /// The node's answers.
+    pub recording: Arc<Recording>,
+    /// The chain's rules, as an ingest asks a node for them.
+    pub rules: Rules,
+    /// What records are compressed with.
+    pub codec: Arc<Codec>,
+    /// Workers' tools.
+    pub workshops: Workshops,
+}
+
+const NAMES: [&str; 4] = ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l2"];
+
+static CHAINS: LazyLock<Vec<Chain>> = LazyLock::new(|| NAMES.into_iter().map(Chain::open).collect());
+
+/// One chain of each kind, and a rollup with packets and bridge.
+pub fn chains() -> &'static [Chain] {
+    &CHAINS
+}
+
+impl Chain {
+    fn open(name: &str) -> Self {
+        let recording = Recording::open(&testkit::recording(name)).unwrap();
+        let rules = Rules {
+            vm: recording.summary().vm.parse().unwrap(),
+            prefix: prefix(&recording),
+            registry: Arc::new(Registry::from_descriptors(&descriptors(&recording)).unwrap()),
+            descriptors: [0; 32],
+            verified: false,
+        };
+        let codec = Arc::new(codec(&rules));
+        let workshops = Workshops::new(Arc::clone(&codec), rules.clone());
+        Self { recording: Arc::new(recording), rules, codec, workshops }
+    }
+
+    /// The bytes of all transactions, in chain order.
+    pub fn txs(&self) -> impl Iterator<Item = Vec<u8>> {
+        let heights = self.recording.heights().iter();
+        let of_height = |height: &replay::recording::Height| -> Vec<Vec<u8>> {
+            let txs = height.raw_txs().unwrap();
+            txs.iter().map(|raw| STANDARD.decode(raw.as_bytes()).unwrap()).collect()
+        };
+        heights.flat_map(of_height)
+    }
+}
+
+fn prefix(recording: &Recording) -> String {
+    let answer = recording.state().rest("GET", "/cosmos/auth/v1beta1/bech32", None, None).unwrap();
+    let answer: Value = serde_json::from_slice(&answer.body).unwrap();
+    answer["bech32_prefix"].as_str().unwrap().to_owned()
+}
+
+fn descriptors(recording: &Recording) -> Vec<u8> {
+    let params = BTreeMap::from([("path".to_owned(), proto::reflection::PATH.to_owned())]);
+    let Some(Outcome::Result(answer)) = recording.state().cometbft("abci_query", &params) else {
+        panic!("every recording has the descriptors")
+    };
+    let answer: Value = serde_json::from_slice(answer).unwrap();
+    STANDARD.decode(answer["response"]["value"].as_str().unwrap()).unwrap()
+}
+
+/// The dictionaries of a new database.
+fn codec(rules: &Rules) -> Codec {
+    let store = MemStore::new();
+    let identity = Identity {
+        format: schema::FORMAT,
+        chain_id: "fuzzed".to_owned(),
+        vm: rules.vm.to_string(),
+        prefix: rules.prefix.clone(),
+        start_height: 1,
+    };
+    schema::open::or_create(&store, &identity).unwrap();
+    Codec::load(&*store.snapshot().unwrap()).unwrap()
+}

@@ -1,0 +1,99 @@
+//! A short run of every target: its seeds, and a bounded number of changed ones.
+//!
+//! `FUZZ_SEED` chooses other changes, `FUZZ_RUNS` more of them. A failure names target and input; `hex` of an input goes
+//! into [`findings`] when it is mended.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use fuzz::mutate::{Random, changed};
+use fuzz::{TARGETS, Target};
+
+/// Changed seeds of a target, unless time is up before.
+const RUNS: u64 = 20_000;
+/// What one target may take.
+const TIME: Duration = Duration::from_secs(2);
+/// The longest changed seed.
+const LONGEST: usize = 64 << 10;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+fn run(target: &Target, seed: u64, number: u64, input: &[u8]) -> bool {
+    let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    outcome.unwrap_or_else(|_| {
+        panic!("{} fails on input {number} of FUZZ_SEED={seed}: {}", target.name, hex::encode(input))
+    })
+}
+
+/// Of every hundred inputs so many at least are more than refused, or the run says nothing.
+const TAKEN: u64 = 4;
+
+fn short(name: &str) {
+    let target = TARGETS.iter().find(|target| target.name == name).unwrap();
+    let (seed, runs) = (setting("FUZZ_SEED", 1), setting("FUZZ_RUNS", RUNS));
+    let seeds = (target.seeds)();
+    assert!(!seeds.is_empty(), "{name} has seeds");
+    let good = seeds.iter().filter(|input| run(target, seed, 0, input)).count();
+    assert!(good * 2 >= seeds.len(), "{name}: {good} of {} seeds are taken", seeds.len());
+    let mut random = Random(seed);
+    let begun = Instant::now();
+    let (mut done, mut taken) = (0, 0);
+    for number in 1..=runs {
+        if runs == RUNS && begun.elapsed() > TIME {
+            break;
+        }
+        let (base, other) = (random.below(seeds.len()), random.below(seeds.len()));
+        let mut input = changed(&mut random, &seeds[base], &seeds[other], target.words);
+        input.truncate(LONGEST);
+        taken += u64::from(run(target, seed, number, &input));
+        done = number;
+    }
+    assert!(taken * 100 >= done * TAKEN, "{name}: {taken} of {done} changed seeds are taken");
+}
+
+macro_rules! targets {
+    ($($test:ident => $name:literal),* $(,)?) => {
+        $(#[test] fn $test() { short($name); })*
+
+        #[test]
+        fn every_target_has_a_short_run_and_a_file_of_its_own() {
+            let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+            assert_eq!(names, [$($name),*]);
+            let folder = testkit::root().join("testing/fuzz/libfuzzer/targets");
+            let mut files: Vec<_> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+                .collect();
+            files.sort_unstable();
+            let mut names = names;
+            names.sort_unstable();
+            assert_eq!(files, names);
+        }
+    };
+}
+
+targets! {
+    changed_cursors_are_places_or_refused => "cursor",
+    changed_requests_are_answered_or_refused => "query_string",
+    changed_rows_are_rows_or_refused => "rows",
+    changed_blocks_are_derived_or_asked_again => "events",
+    changed_traces_are_derived_or_asked_again => "traces",
+    changed_transactions_are_json_or_refused => "tx",
+    changed_memos_are_read_as_they_say => "memo",
+    changed_registries_hold_together_or_are_refused => "registry",
+    changed_recordings_answer_or_are_refused => "replay",
+}
+
+/// Inputs that once failed, by target, in hex.
+const FINDINGS: &[(&str, &str)] = &[];
+
+#[test]
+fn what_once_failed_holds() {
+    for (name, input) in FINDINGS {
+        fuzz::run(name, &hex::decode(input).unwrap());
+    }
+}

@@ -1,0 +1,132 @@
+//! What the deployed server answered on the recorded chains, and what may differ from it.
+//!
+//! The rules are those of `goldens/compare.mjs`; the table of why is in `goldens/README.md`.
+
+use anyhow::{Context as _, Result};
+use serde_json::{Map, Value};
+
+/// One question and the deployed server's answer.
+#[derive(Debug)]
+pub struct Case {
+    /// Path and query.
+    pub target: String,
+    /// HTTP status.
+    pub status: u16,
+    /// The body: JSON, or a text where the answer is an error.
+    pub body: Value,
+}
+
+/// The questions of `goldens/<name>.ndjson.zst`.
+pub fn cases(name: &str) -> Result<Vec<Case>> {
+    let path = crate::root().join("testing/goldens").join(format!("{name}.ndjson.zst"));
+    let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
+    let text = String::from_utf8(zstd::stream::decode_all(bytes.as_slice())?)?;
+    text.lines().map(case).collect()
+}
+
+fn case(line: &str) -> Result<Case> {
+    let mut line: Value = serde_json::from_str(line)?;
+    let status = line["r"]["status"].as_u64().context("no status")?;
+    Ok(Case {
+        target: line["u"].as_str().context("no target")?.to_owned(),
+        status: u16::try_from(status)?,
+        body: line["r"]["body"].take(),
+    })
+}
+
+impl Case {
+    /// Why the answer is not compared, if it is not.
+    pub fn left_out(&self) -> Option<&'static str> {
+        let target = self.target.as_str();
+        let msgs = target.split(['?', '&']).find_map(|pair| pair.strip_prefix("msgs="));
+        if self.status >= 500 {
+            Some("the deployed server failed")
+        } else if msgs.is_some_and(|msgs| msgs.contains(',')) {
+            Some("it does not split a comma list")
+        } else if msgs.is_some_and(|msgs| msgs.is_empty() || msgs.starts_with("no.such")) {
+            Some("it ignores an unknown message type")
+        } else if msgs.is_some_and(|msgs| msgs.starts_with('/')) {
+            // The client kit asks for the filter here.
+            Some("it takes a name with its leading slash for an unknown message type")
+        } else if target.contains("is_signer=true") && target.contains("/txs/by_account") {
+            Some("it knows only the first signer")
+        } else if target.contains("swagger") {
+            Some("a document of its own")
+        } else if target.contains("/nft/") && target.split('?').next().is_some_and(|path| path.contains('%'))
+        {
+            // The client kit asks for the name and the token that are meant.
+            Some("it takes a path parameter as it is encoded")
+        } else if target.contains("richlist") && self.body["holders"].as_array().is_some_and(Vec::is_empty) {
+            Some("an empty list where there is no rich list: ours is 404")
+        } else {
+            None
+        }
+    }
+
+    /// How our answer differs from the deployed server's beyond what may differ; `None` if it does not.
+    pub fn difference(&self, status: u16, body: &[u8]) -> Option<String> {
+        if status != self.status {
+            return Some(format!("status {status}, expected {}", self.status));
+        }
+        let Ok(ours) = serde_json::from_slice::<Value>(body) else { return Some("not JSON".to_owned()) };
+        if status != 200 {
+            let error = ours["code"].is_u64() && ours["message"].is_string() && ours["details"].is_array();
+            return (!error).then(|| format!("not an error body: {ours}"));
+        }
+        let (mut theirs, mut ours) = (self.body.clone(), ours);
+        // It estimates some totals or says -1, and counts holders of nothing.
+        let total = &theirs["pagination"]["total"];
+        if total == "-1" || (total.is_string() && self.target.contains("richlist")) {
+            theirs["pagination"]["total"].clone_from(&ours["pagination"]["total"]);
+        }
+        normalise(&mut theirs);
+        normalise(&mut ours);
+        (theirs != ours).then(|| first_difference("", &theirs, &ours).unwrap_or_default())
+    }
+}
+
+/// Members that belong to a build or to a form of cursor, the `@type` that is ours, holders of nothing, and the order of
+/// those who hold the same.
+fn normalise(value: &mut Value) {
+    const OTHERS: [&str; 6] =
+        ["version", "commit_hash", "evm_ret_cleanup_height", "rich_list_height", "next_key", "previous_key"];
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(normalise),
+        Value::Object(members) => {
+            members.retain(|name, value| {
+                !(OTHERS.contains(&name.as_str()) || name == "@type" && *value == "/cosmos.tx.v1beta1.Tx")
+            });
+            if let Some(average) = members.get("avg_block_time").and_then(Value::as_f64) {
+                members.insert("avg_block_time".to_owned(), format!("{average:.9}").into());
+            }
+            if let Some(Value::Array(holders)) = members.get_mut("holders") {
+                holders.retain(|holder| holder["amount"] != "0");
+                holders.sort_by_key(|holder| (holder["amount"].to_string(), holder["account"].to_string()));
+            }
+            members.values_mut().for_each(normalise);
+        }
+        _ => {}
+    }
+}
+
+/// Where two values part, for a reader.
+fn first_difference(path: &str, theirs: &Value, ours: &Value) -> Option<String> {
+    match (theirs, ours) {
+        (Value::Object(a), Value::Object(b)) => {
+            let names: Map<String, Value> = a.clone().into_iter().chain(b.clone()).collect();
+            names.keys().find_map(|name| {
+                let (a, b) = (a.get(name).unwrap_or(&Value::Null), b.get(name).unwrap_or(&Value::Null));
+                first_difference(&format!("{path}.{name}"), a, b)
+            })
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            (0..a.len()).find_map(|i| first_difference(&format!("{path}[{i}]"), &a[i], &b[i]))
+        }
+        (a, b) if a == b => None,
+        (a, b) => Some(format!("{path}: expected {}, got {}", short(a), short(b))),
+    }
+}
+
+fn short(value: &Value) -> String {
+    value.to_string().chars().take(300).collect()
+}

@@ -1,0 +1,9 @@
+//! Recorded chains against the deployed server and against themselves; the layers of the crates.
+//!
+//! One program, because linking takes longer than most tests.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod golden;
+mod layers;
+mod oracles;
