@@ -98,7 +98,7 @@ pub enum Error {
         left: Duration,
     },
     /// A page instead of an answer.
-    #[error("{at}: HTTP {status} and no JSON ({reason}); {}. The body begins: {said}", Cause(*status))]
+    #[error("{at}: HTTP {status} and no JSON ({reason}); {}. The body begins: {said}", Cause(*status, said))]
     Unreadable {
         /// Who was asked for what.
         at: Site,
@@ -333,12 +333,14 @@ impl fmt::Display for Enabled {
     }
 }
 
-/// The likely cause of an answer without JSON.
-struct Cause(u16);
+/// The likely cause of an answer that is not the service's JSON, by its status and the beginning of its body.
+struct Cause<'a>(u16, &'a str);
 
-impl fmt::Display for Cause {
+impl fmt::Display for Cause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
+            // Another service's error, in its own JSON.
+            _ if self.1.starts_with('{') => "is this the right service?",
             401 | 403 => "the server refuses access: are the credentials in the address right?",
             500 | 502..=599 => "the server, or a proxy in front of it, fails",
             _ => "is this the right service?",
@@ -398,17 +400,18 @@ mod tests {
 
     #[test]
     fn the_status_of_an_answer_without_json_tells_its_likely_cause() {
-        let shown = |status| {
-            let (reason, said) = ("expected value".to_owned(), "<html>".to_owned());
+        let shown = |status, body: &str| {
+            let (reason, said) = ("expected value".to_owned(), body.to_owned());
             Error::Unreadable { at: Site::default(), status, reason, said }.to_string()
         };
-        for (status, cause) in [
-            (200, "is this the right service?"),
-            (404, "is this the right service?"),
-            (403, "are the credentials in the address right?"),
-            (502, "the server, or a proxy in front of it, fails"),
+        for (status, body, cause) in [
+            (200, "<html>", "is this the right service?"),
+            (404, "<html>", "is this the right service?"),
+            (403, "<html>", "are the credentials in the address right?"),
+            (502, "<html>", "the server, or a proxy in front of it, fails"),
+            (500, r#"{"jsonrpc":"2.0"}"#, "is this the right service?"),
         ] {
-            assert!(shown(status).contains(cause), "{}", shown(status));
+            assert!(shown(status, body).contains(cause), "{}", shown(status, body));
         }
         let busy = |status, retry_after| Error::Busy { at: Site::default(), status, retry_after }.to_string();
         assert!(busy(503, None).ends_with("HTTP 503, the server is unavailable"));

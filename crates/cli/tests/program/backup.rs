@@ -118,6 +118,10 @@ fn a_killed_or_damaged_backup_leaves_the_earlier_ones() {
     back_up(&data, &backups);
     assert_eq!(digest(&data), whole);
 
+    // In a directory of its own: backups that were killed left files that no backup holds.
+    let backups = dir.path().join("others");
+    let at = backups.to_str().unwrap();
+    back_up(&data, &backups);
     let (name, size) = shared(&backups).into_iter().max_by_key(|(_, size)| *size).unwrap();
     let file = backups.join("shared_checksum").join(&name);
     let mut bytes = fs::read(&file).unwrap();
