@@ -9,75 +9,22 @@
 //!
 //! What must hold: rows are taken back only while no lane runs.
 
-use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
 
-use chain::Vm;
-use node::{EndpointState, Node, Standing};
+use node::{EndpointState, Standing};
 use schema::block::hash_at;
-use schema::meta::Identity;
 use schema::rewind::{self, By};
 use schema::rollback;
-use store::Store;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::Error;
-use crate::advice;
-use crate::config::{Config, Verify};
-use crate::derive::Workshops;
-use crate::endorse::Endorsements;
-use crate::fork::{Damping, Forks, Verdict};
-use crate::lanes::Cores;
-use crate::marks::{Marks, Published};
+use crate::config::Verify;
+use crate::fork::{Forks, Verdict};
+use crate::ingest::{Ingest, causes, change, wait_for_room};
 use crate::meter::{self, Event};
-use crate::rich::handover::Handover;
-
-/// How often a full disk is looked at.
-const LOOK_FOR_ROOM: Duration = Duration::from_millis(500);
-
-/// An ingest that is ready to run.
-pub struct Ingest {
-    pub(crate) config: Config,
-    pub(crate) node: Arc<Node>,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) workshops: Arc<Workshops>,
-    pub(crate) cores: Cores,
-    pub(crate) identity: Identity,
-    pub(crate) published: Published,
-    pub(crate) handover: Arc<Handover>,
-    pub(crate) damping: Mutex<Damping>,
-}
 
 impl Ingest {
-    /// Where to see how far it has come.
-    pub fn marks(&self) -> Marks {
-        Marks {
-            chain: self.published.chain.subscribe(),
-            blocks: self.published.blocks.subscribe(),
-            calls: self.published.calls.subscribe(),
-            rich: self.published.rich.subscribe(),
-            has_calls: self.has_calls(),
-            has_rich_list: self.has_rich_list(),
-        }
-    }
-
-    /// Whether there is a rich list: it begins with what REST tells of all accounts.
-    pub fn has_rich_list(&self) -> bool {
-        self.config.vm == Vm::Evm && advice::no_rich_list(&self.config, &self.node).is_none()
-    }
-
-    /// Whether there is a lane of internal transactions.
-    pub fn has_calls(&self) -> bool {
-        self.config.vm == Vm::Evm && self.config.internal_txs && self.node.evm.is_some()
-    }
-
-    /// What is known of the node's endpoints.
-    pub fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
-        self.node.comet.heads()
-    }
-
     /// Indexes until `stop` becomes true, or until it cannot go on. What is committed then is whole.
     pub async fn run(&self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         // Boxed, or whoever awaits this has all of it in its own layout.
@@ -228,16 +175,6 @@ impl Ingest {
         Ok(())
     }
 
-    /// What verifies signatures, where they are to be.
-    pub(crate) fn endorsements(&self) -> Option<Endorsements> {
-        match &self.config.verify {
-            Verify::Signatures { trusted } => {
-                Some(Endorsements::new(Arc::clone(&self.node), self.config.chain_id.clone(), *trusted))
-            }
-            Verify::Off | Verify::Hashes => None,
-        }
-    }
-
     /// Finds out whose block `height` is the chain's, and follows; false if nobody can be followed.
     async fn go_along(&self, height: u64, origin: &node::Origin) -> Result<bool, Error> {
         let last = self.published.blocks.borrow().height;
@@ -297,94 +234,7 @@ impl Ingest {
     }
 }
 
-/// Makes a change that can be begun again wherever it was interrupted; on a full disk, as soon as there is room.
-pub(crate) async fn change<T: Send + 'static>(
-    store: &Arc<dyn Store>,
-    name: &'static str,
-    make: impl Fn(&dyn Store) -> Result<T, Error> + Clone + Send + 'static,
-) -> Result<T, Error> {
-    loop {
-        let (shared, make) = (Arc::clone(store), make.clone());
-        let (running, ended) = mpsc::channel();
-        let _waiting = Ended(ended);
-        let made = tokio::task::spawn_blocking(move || {
-            let made = make(&*shared);
-            drop((shared, running));
-            made
-        });
-        match made.await.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })? {
-            Err(error) if error.is_full() => wait_for_room(&**store, &error).await,
-            made => return made,
-        }
-    }
-}
-
-/// Waits, when it is dropped, for the thread that has the sender: a shutdown that drops a change must not close the store
-/// while it is written.
-struct Ended(mpsc::Receiver<Infallible>);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        // Nothing is sent: this is an error as soon as the sender is gone.
-        let _ended = self.0.recv();
-    }
-}
-
-/// Waits until there is room on the disk that `error` says is full.
-pub(crate) async fn wait_for_room(store: &dyn Store, error: &Error) {
-    tracing::error!(%error, "nothing is written until there is room");
-    while let Err(store::Error::NoSpace { .. }) = store.room() {
-        tokio::time::sleep(LOOK_FOR_ROOM).await;
-    }
-    tracing::info!("there is room again");
-}
-
 /// Whether what it shows of the chain is to be believed.
 fn is_trusted(endpoint: &EndpointState) -> bool {
     !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain)
-}
-
-/// The error with everything that caused it, in one line.
-pub(crate) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
-    use futures_util::FutureExt as _;
-    use store::MemStore;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_change_that_is_dropped_has_ended_when_that_returns() {
-        let store: Arc<dyn Store> = Arc::new(MemStore::new());
-        let [dropping, ended] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-        let (begun, mut has_begun) = tokio::sync::mpsc::channel(1);
-        let flags = (Arc::clone(&dropping), Arc::clone(&ended));
-        let mut changing = Box::pin(change(&store, "test", move |_| {
-            let _begun = begun.try_send(());
-            while !flags.0.load(Ordering::SeqCst) {
-                std::thread::yield_now();
-            }
-            // Long enough for a drop that does not wait to be over.
-            (0..10_000).for_each(|_| std::thread::yield_now());
-            flags.1.store(true, Ordering::SeqCst);
-            Ok(())
-        }));
-        assert!((&mut changing).now_or_never().is_none());
-        assert_eq!(has_begun.recv().await, Some(()));
-        dropping.store(true, Ordering::SeqCst);
-        drop(changing);
-        assert!(ended.load(Ordering::SeqCst));
-        assert_eq!(Arc::strong_count(&store), 1);
-    }
 }

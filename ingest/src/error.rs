@@ -2,9 +2,6 @@
 
 use std::fmt::Display;
 
-use crate::derive::Block;
-use crate::link::Tail;
-
 /// An error that ends a lane.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -210,17 +207,6 @@ impl Error {
     /// A block that is committed and is not the chain's.
     pub(crate) fn untrue(height: u64, reason: String) -> Self {
         Self::Untrue { height, reason }
-    }
-
-    /// `next` does not follow `tail`, which is committed.
-    pub(crate) fn fork(tail: &Tail, next: &Block) -> Self {
-        let hex = |hash: &[u8; 32]| hex::encode_upper(hash);
-        Self::Fork {
-            height: next.height,
-            parent: next.parent.as_ref().map_or_else(|| "none".to_owned(), hex),
-            stored: hex(&tail.hash),
-            told_by: next.told_by.as_ref().map(|told_by| told_by.block.clone()),
-        }
     }
 
     /// Whether it is a node that cannot do what it is asked: one that is mended can.

@@ -11,16 +11,16 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::Error;
 use crate::config::Verify;
-use crate::daemon::{Ingest, causes, wait_for_room};
 use crate::index::Ground;
+use crate::ingest::{Ingest, causes, wait_for_room};
 use crate::lane::Lane;
 use crate::link::{Links, Tail};
+use crate::marks::next_height;
 use crate::meter;
 use crate::nft::Late;
 use crate::nft::asker::Asker;
 use crate::nft::completer::Completer;
 use crate::nft::wanted::Inquiry;
-use crate::prepare::next_height;
 use crate::pruned::pruned_height;
 use crate::release::AtOnce;
 use crate::rich::RichList;
@@ -36,21 +36,6 @@ const RETRY_LANE: Duration = Duration::from_secs(30);
 
 /// How often the node is asked whether it can trace the last block of the block lane.
 const RETRY_PRUNED: Duration = Duration::from_secs(5);
-
-/// How many heights may be derived at once. Traces have permits of their own, and fewer: however many wait to be derived,
-/// a block does not wait behind them.
-#[derive(Clone, Debug)]
-pub(crate) struct Cores {
-    blocks: Arc<Semaphore>,
-    calls: Arc<Semaphore>,
-}
-
-impl Cores {
-    pub(crate) fn of_this_machine() -> Self {
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        Self { blocks: Arc::new(Semaphore::new(cores)), calls: Arc::new(Semaphore::new(cores.div_ceil(2))) }
-    }
-}
 
 impl Ingest {
     /// Runs the block lane until `halt` becomes true, with somebody beside it who asks what its blocks could not wait for;

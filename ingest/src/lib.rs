@@ -38,6 +38,7 @@ mod endorse;
 mod error;
 mod fork;
 mod index;
+mod ingest;
 mod lane;
 mod lanes;
 mod link;
@@ -55,7 +56,7 @@ pub mod verify;
 
 pub use self::config::{Config, Verify};
 pub use self::courtesy::behind_readers;
-pub use self::daemon::Ingest;
 pub use self::error::Error;
+pub use self::ingest::Ingest;
 pub use self::marks::{Mark, Marks};
 pub use self::prepare::is_there;

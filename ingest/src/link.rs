@@ -184,7 +184,7 @@ impl Links {
                     held = self.follow(self.source.whole(held.height).await?).await?;
                 }
                 Wrong::Unknown if attempts >= ATTEMPTS && matches!(misfit, Misfit::Parent(_)) => {
-                    return Err(Error::fork(&Tail::of(&held), &next));
+                    return Err(fork(&Tail::of(&held), &next));
                 }
                 Wrong::Unknown => {
                     attempts += 1;
@@ -226,8 +226,8 @@ impl Links {
                     patience.wait(&reason).await;
                     next = self.source.whole(next.height).await?;
                 }
-                (Wrong::Earlier, Misfit::Parent(_)) => return Err(Error::fork(&tail, &next)),
-                (Wrong::Unknown, Misfit::Parent(_)) if asked_again => return Err(Error::fork(&tail, &next)),
+                (Wrong::Earlier, Misfit::Parent(_)) => return Err(fork(&tail, &next)),
+                (Wrong::Unknown, Misfit::Parent(_)) if asked_again => return Err(fork(&tail, &next)),
                 (Wrong::Unknown, Misfit::Parent(_)) => {
                     asked_again = true;
                     next = self.source.whole(next.height).await?;
@@ -285,6 +285,17 @@ impl Links {
                 Ordering::Equal => Wrong::Unknown,
             },
         })
+    }
+}
+
+/// The error of a block that does not follow `last`, which is committed.
+fn fork(last: &Tail, next: &Block) -> Error {
+    let hex = |hash: &[u8; 32]| hex::encode_upper(hash);
+    Error::Fork {
+        height: next.height,
+        parent: next.parent.as_ref().map_or_else(|| "none".to_owned(), hex),
+        stored: hex(&last.hash),
+        told_by: next.told_by.as_ref().map(|told_by| told_by.block.clone()),
     }
 }
 

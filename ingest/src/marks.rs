@@ -75,3 +75,8 @@ impl Published {
         Ok(())
     }
 }
+
+/// The first height that is not indexed.
+pub(crate) fn next_height(lane: &BlockLane, start_height: u64) -> u64 {
+    lane.height.saturating_add(1).max(start_height)
+}

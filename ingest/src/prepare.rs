@@ -12,10 +12,10 @@ use schema::rollback;
 use store::{Counts, Durability, Store, Txn};
 
 use crate::config::{Config, Verify};
-use crate::daemon::{Ingest, change};
 use crate::derive::{Rules, Workshops};
-use crate::lanes::Cores;
-use crate::marks::{Mark, Published};
+use crate::ingest::{Ingest, change};
+use crate::marks::{Mark, Published, next_height};
+use crate::source::Cores;
 use crate::{Error, advice, source};
 
 /// Whether there is a database already. Refuses one of another chain, VM, prefix or start height than configured; what is
@@ -127,11 +127,6 @@ fn note_disabled(config: &Config, node: &Node, store: &dyn Store) -> Result<(), 
     meta::put(&mut txn, &disabled);
     let (batch, _) = txn.finish();
     Ok(store.commit(batch, Durability::Synced)?)
-}
-
-/// The first height that is not indexed.
-pub(crate) fn next_height(lane: &BlockLane, start_height: u64) -> u64 {
-    lane.height.saturating_add(1).max(start_height)
 }
 
 /// The first height that is not indexed, if the node, whose first block is `first`, has it.

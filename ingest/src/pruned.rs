@@ -5,7 +5,7 @@ use schema::meta::{self, CallLane};
 use schema::undo;
 use store::{Counts, Durability, Txn};
 
-use crate::daemon::Ingest;
+use crate::ingest::Ingest;
 use crate::source::{CALL_TRACES, insist};
 use crate::{Error, Mark};
 
@@ -34,7 +34,7 @@ impl Ingest {
         tracing::error!(
             from = pruned,
             to = gone,
-            reason = %crate::daemon::causes(reason),
+            reason = %crate::ingest::causes(reason),
             "internal transactions of these heights are missing: the node has pruned the state that traces need; to add \
              them, run `cairn db reindex` from the first of these heights with a node that has all state"
         );

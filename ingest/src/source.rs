@@ -55,6 +55,21 @@ impl Tools {
     }
 }
 
+/// How many heights may be derived at once. Traces have permits of their own, and fewer: however many wait to be derived,
+/// a block does not wait behind them.
+#[derive(Clone, Debug)]
+pub(crate) struct Cores {
+    pub(crate) blocks: Arc<Semaphore>,
+    pub(crate) calls: Arc<Semaphore>,
+}
+
+impl Cores {
+    pub(crate) fn of_this_machine() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Self { blocks: Arc::new(Semaphore::new(cores)), calls: Arc::new(Semaphore::new(cores.div_ceil(2))) }
+    }
+}
+
 /// Asks until there is an answer. What will never come is an error; everything else is asked again for ever, ever more
 /// slowly, and said in the log.
 pub(crate) async fn insist<T, F: Future<Output = Result<T, node::Error>>>(
