@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::Error;
 use crate::config::Verify;
-use crate::fork::{Forks, Verdict};
+use crate::fork::{ForkResolver, Verdict};
 use crate::ingest::{Ingest, causes, change, wait_for_room};
 use crate::meter::{self, Event};
 
@@ -94,14 +94,14 @@ impl Ingest {
             // As with questions, one that is not trusted counts where there is no other.
             let any = || endpoints.iter().filter(|endpoint| endpoint.standing != Standing::WrongChain);
             if let Some(height) = tip.or_else(|| any().filter_map(|endpoint| endpoint.height).max()) {
-                self.published.chain.send_if_modified(|mark| {
+                self.progress.chain.send_if_modified(|mark| {
                     let moved = mark.height != height;
                     mark.height = height;
                     moved
                 });
             }
             for endpoint in trusted() {
-                self.refuse_other_history(endpoint)?;
+                self.check_history(endpoint)?;
             }
             tokio::select! {
                 // The clients live as long as we do.
@@ -112,18 +112,20 @@ impl Ingest {
     }
 
     /// An endpoint whose tip is indexed must have the block that is indexed: it may be behind, not elsewhere.
-    fn refuse_other_history(&self, endpoint: &EndpointState) -> Result<(), Error> {
+    fn check_history(&self, endpoint: &EndpointState) -> Result<(), Error> {
         let Some(tip) = endpoint.height else { return Ok(()) };
         let known = match (endpoint.hash, endpoint.parent) {
             (Some(hash), _) => Some((tip, hash)),
             (None, parent) => tip.checked_sub(1).zip(parent),
         };
         let Some((height, hash)) = known else { return Ok(()) };
-        if height > self.published.blocks.borrow().height {
+        if height > self.progress.blocks.borrow().height {
             return Ok(());
         }
         match hash_at(&*self.store.snapshot()?, height)? {
-            Some(ours) if ours != hash => Err(Error::Elsewhere { height, origin: endpoint.origin.clone() }),
+            Some(ours) if ours != hash => {
+                Err(Error::ConflictingBlock { height, origin: endpoint.origin.clone() })
+            }
             _ => Ok(()),
         }
     }
@@ -138,9 +140,9 @@ impl Ingest {
     /// Does what it takes for the lanes to go on after `error`; the error itself if nothing helps.
     async fn recover(&self, error: Error) -> Result<(), Error> {
         match error {
-            Error::Fork { height, told_by: Some(ref origin), .. } => {
+            Error::Fork { height, origin: Some(ref origin), .. } => {
                 tracing::warn!(%error, "another history");
-                if !self.go_along(height.saturating_sub(1), origin).await? {
+                if !self.follow_fork(height.saturating_sub(1), origin).await? {
                     if self.node.comet.endpoints().len() <= 1 {
                         return Err(error);
                     }
@@ -148,15 +150,15 @@ impl Ingest {
                 }
                 Ok(())
             }
-            Error::Elsewhere { height, ref origin } => {
+            Error::ConflictingBlock { height, ref origin } => {
                 tracing::warn!(%error, "another history");
-                if !self.go_along(height, origin).await? {
+                if !self.follow_fork(height, origin).await? {
                     self.node.distrust(origin, "it names another hash of its tip than its block has");
                 }
                 Ok(())
             }
-            Error::Untrue { height, .. } => {
-                self.go_back_to(height.saturating_sub(1), &error.to_string()).await
+            Error::InvalidBlock { height, .. } => {
+                self.rewind_to(height.saturating_sub(1), &error.to_string()).await
             }
             error if error.is_full() => {
                 wait_for_room(&*self.store, &error).await;
@@ -176,22 +178,22 @@ impl Ingest {
     }
 
     /// Finds out whose block `height` is the chain's, and follows; false if nobody can be followed.
-    async fn go_along(&self, height: u64, origin: &node::Origin) -> Result<bool, Error> {
-        let last = self.published.blocks.borrow().height;
-        let forks = Forks {
+    async fn follow_fork(&self, height: u64, origin: &node::Origin) -> Result<bool, Error> {
+        let last = self.progress.blocks.borrow().height;
+        let forks = ForkResolver {
             node: Arc::clone(&self.node),
             store: Arc::clone(&self.store),
             start_height: self.identity.start_height,
             max_rewind: self.config.max_rewind,
             verified: self.config.verify != Verify::Off,
-            endorsements: self.endorsements(),
+            commit_verifier: self.commit_verifier(),
         };
-        match forks.judge(height, last, origin).await? {
-            Verdict::GoOn => Ok(true),
+        match forks.resolve(height, last, origin).await? {
+            Verdict::Continue => Ok(true),
             Verdict::Contradiction => Ok(false),
-            Verdict::GoBackTo(to) => {
+            Verdict::RewindTo(to) => {
                 self.damp(height).await;
-                self.go_back_to(to, "the chain has another history above it").await.map(|()| true)
+                self.rewind_to(to, "the chain has another history above it").await.map(|()| true)
             }
         }
     }
@@ -213,8 +215,8 @@ impl Ingest {
     }
 
     /// Takes back every block above `to`.
-    async fn go_back_to(&self, to: u64, reason: &str) -> Result<(), Error> {
-        let from = self.published.blocks.borrow().height;
+    async fn rewind_to(&self, to: u64, reason: &str) -> Result<(), Error> {
+        let from = self.progress.blocks.borrow().height;
         tracing::warn!(from, to, reason, "going back");
         Event::Rewind.count();
         let first = self.identity.start_height;
@@ -227,8 +229,8 @@ impl Ingest {
             Ok(rewind::rewind(store, to)?.by)
         })
         .await?;
-        self.handover.clear();
-        self.published.read(&*self.store.snapshot()?)?;
+        self.transfer_cache.clear();
+        self.progress.read(&*self.store.snapshot()?)?;
         tracing::warn!(from, to, ?by, "went back");
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 mod block;
 mod frames;
-mod workshop;
+mod worker_state;
 
 use std::fmt::Display;
 
@@ -20,7 +20,7 @@ use crate::nft::{Answers, NftAt};
 
 pub use self::block::{BlockAnswers, Rendered, Unrendered, block, confirms};
 pub use self::frames::{Retraced, frames};
-pub use self::workshop::{Rules, Workshop, Workshops};
+pub use self::worker_state::{Rules, WorkerPool, WorkerState};
 
 /// An answer that is whole and cannot be right, or not yet: the same question is to be asked again.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum Failure {
     ReceiptsMissing(String),
     /// This answer contradicts what binds it, for the given reason: whoever gave it is not to be believed.
     #[error("{1}")]
-    Untrue(Part, String),
+    Invalid(Part, String),
     /// Transactions that our descriptors do not cover.
     #[error("{} transactions cannot be rendered", .0.len())]
     Unrendered(Vec<Unrendered>),
@@ -66,7 +66,7 @@ pub enum Part {
 
 /// Who told a block.
 #[derive(Clone, Debug)]
-pub struct Tellers {
+pub struct BlockOrigins {
     /// The block itself.
     pub block: node::Origin,
     /// Its results.
@@ -89,7 +89,7 @@ pub struct Block {
     /// The `/block` answer, where the signatures in it are to be verified.
     pub answer: Option<Bytes>,
     /// Who told it, where that is known.
-    pub told_by: Option<Tellers>,
+    pub origins: Option<BlockOrigins>,
     /// The chain that its header names.
     pub chain_id: String,
     /// Header time.

@@ -69,7 +69,7 @@ pub enum Error {
         /// The stored hash of the block before.
         stored: String,
         /// Who told it, where that is known.
-        told_by: Option<node::Origin>,
+        origin: Option<node::Origin>,
     },
     /// The chain has another history, from further back than may be taken back.
     #[error(
@@ -96,7 +96,7 @@ pub enum Error {
     },
     /// An endpoint's tip is indexed, with another hash.
     #[error("{origin} shows another block {height} than the one that is indexed")]
-    Elsewhere {
+    ConflictingBlock {
         /// The endpoint's tip.
         height: u64,
         /// The endpoint.
@@ -104,7 +104,7 @@ pub enum Error {
     },
     /// What was indexed as the last block turned out not to be true.
     #[error("block {height} was indexed with results that the chain does not have: {reason}")]
-    Untrue {
+    InvalidBlock {
         /// The height.
         height: u64,
         /// What contradicts it.
@@ -205,8 +205,8 @@ impl Error {
 
 impl Error {
     /// A block that is committed and is not the chain's.
-    pub(crate) fn untrue(height: u64, reason: String) -> Self {
-        Self::Untrue { height, reason }
+    pub(crate) fn invalid_block(height: u64, reason: String) -> Self {
+        Self::InvalidBlock { height, reason }
     }
 
     /// Whether it is a node that cannot do what it is asked: one that is mended can.

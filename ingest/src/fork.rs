@@ -2,7 +2,7 @@
 //!
 //! A block that does not follow ours, or a tip that is below ours with another hash, means one of two things: the endpoint
 //! that showed it is wrong, or the chain has gone back (a node that was reset, a chain that was restored). All endpoints
-//! are heard, and more of them have to say otherwise than say what we have; a single one is believed, since there is nothing
+//! are has_voted, and more of them have to say otherwise than say what we have; a single one is believed, since there is nothing
 //! else to follow. Where signatures are verified, those of the validators on the block after the last one outweigh any number.
 
 mod votes;
@@ -20,11 +20,11 @@ use tokio::time::Instant;
 
 use self::votes::{Outcome, Votes};
 use crate::Error;
-use crate::endorse::Endorsements;
-use crate::source::{self, Patience, insist};
+use crate::commit_verifier::CommitVerifier;
+use crate::source::{self, RetryBackoff, retry_until};
 
 /// How long endpoints that do not answer are waited for before those are believed that did.
-const HEARING: Duration = Duration::from_secs(20);
+const POLL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Pauses between rewinds to the history of a single endpoint. One behind a load balancer may show two histories in turn,
 /// and each change takes blocks back and indexes them again.
@@ -58,16 +58,16 @@ impl Damping {
 /// What to do about it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing: who said otherwise is no longer believed, or says so no longer.
-    GoOn,
+    /// NoConflict: who said otherwise is no longer believed, or says so no longer.
+    Continue,
     /// The chain has another history above this height.
-    GoBackTo(u64),
+    RewindTo(u64),
     /// The node names a parent that it does not have: nothing can be followed.
     Contradiction,
 }
 
 /// Looks into forks.
-pub(crate) struct Forks {
+pub(crate) struct ForkResolver {
     pub(crate) node: Arc<node::Node>,
     pub(crate) store: Arc<dyn Store>,
     /// The first height of the index.
@@ -76,53 +76,54 @@ pub(crate) struct Forks {
     /// Whether hashes are.
     pub(crate) verified: bool,
     /// Where signatures are verified.
-    pub(crate) endorsements: Option<Endorsements>,
+    pub(crate) commit_verifier: Option<CommitVerifier>,
 }
 
-impl Forks {
+impl ForkResolver {
     /// `origin` shows another block at `height` than the one that is indexed; `last` is the last one that is.
-    pub(crate) async fn judge(mut self, height: u64, last: u64, origin: &Origin) -> Result<Verdict, Error> {
+    pub(crate) async fn resolve(mut self, height: u64, last: u64, origin: &Origin) -> Result<Verdict, Error> {
         if hash_at(&*self.store.snapshot()?, height)?.is_none() {
             // It contradicts itself about what nobody has indexed: there is nothing to take back.
             return Ok(Verdict::Contradiction);
         }
-        let votes = self.hear(height, origin).await?;
+        let votes = self.poll_endpoints(height, origin).await?;
         let mut outcome = votes.outcome(origin);
         // What is below the last block was endorsed when it was indexed, and the last block was not.
         if height == last && outcome == Outcome::Ours {
             for by in votes.against() {
-                if self.is_endorsed(height, by).await? {
+                if self.is_signed(height, by).await? {
                     outcome = Outcome::Theirs(by.clone());
                     break;
                 }
             }
         }
         match outcome {
-            Outcome::Nobody => Ok(Verdict::GoOn),
-            Outcome::Nothing => Ok(Verdict::Contradiction),
+            Outcome::NoAnswers => Ok(Verdict::Continue),
+            Outcome::NoConflict => Ok(Verdict::Contradiction),
             Outcome::Ours => {
                 let reason = format!(
                     "its block {height} is not the one that is indexed and that as many other endpoints have"
                 );
-                for other in votes.against().chain([origin].into_iter().filter(|origin| !votes.heard(origin)))
+                for other in
+                    votes.against().chain([origin].into_iter().filter(|origin| !votes.has_voted(origin)))
                 {
                     self.node.distrust(other, &reason);
                 }
-                Ok(Verdict::GoOn)
+                Ok(Verdict::Continue)
             }
-            Outcome::Theirs(by) => self.common(height, last, &by).await.map(Verdict::GoBackTo),
+            Outcome::Theirs(by) => self.common_ancestor(height, last, &by).await.map(Verdict::RewindTo),
         }
     }
 
     /// What the endpoints say of `height`. Those that fail now and then must have their say before anything is taken back, as
     /// long as it could make a difference.
-    async fn hear(&self, height: u64, origin: &Origin) -> Result<Votes, Error> {
-        let (began, mut patience) = (Instant::now(), Patience::new(height));
+    async fn poll_endpoints(&self, height: u64, origin: &Origin) -> Result<Votes, Error> {
+        let (began, mut retry) = (Instant::now(), RetryBackoff::new(height));
         let mut votes = Votes::default();
         loop {
             let mut missing = 0;
             for (who, said) in self.node.comet.block_of_each(height).await {
-                if votes.heard(&who) {
+                if votes.has_voted(&who) {
                     continue;
                 }
                 match said {
@@ -136,24 +137,24 @@ impl Forks {
                     Err(_has_none) => {}
                 }
             }
-            if votes.are_decided(missing, origin) || began.elapsed() >= HEARING {
+            if votes.are_decided(missing, origin) || began.elapsed() >= POLL_TIMEOUT {
                 return Ok(votes);
             }
-            patience.wait(&"not every endpoint has said which history is the chain's").await;
+            retry.wait(&"not every endpoint has said which history is the chain's").await;
         }
     }
 
     /// Whether validators have signed the block at `height` that `by` has, above what we have below it.
-    async fn is_endorsed(&mut self, height: u64, by: &Origin) -> Result<bool, Error> {
+    async fn is_signed(&mut self, height: u64, by: &Origin) -> Result<bool, Error> {
         let Some(before) = height.checked_sub(1).filter(|before| *before >= self.start_height) else {
             return Ok(false);
         };
         let Some(ours) = hash_at(&*self.store.snapshot()?, before)? else { return Ok(false) };
-        let Some(endorsements) = &mut self.endorsements else { return Ok(false) };
+        let Some(commit_verifier) = &mut self.commit_verifier else { return Ok(false) };
         let is_it = |block: &BlockAnswer<'_>| block.hash == ours && proof::check_header(block).is_ok();
-        let before = match source::known(&self.node, before, is_it).await {
+        let before = match source::fetch_indexed_block(&self.node, before, is_it).await {
             // No endpoint has it: there is nothing that the signatures could be held against.
-            Err(Error::Elsewhere { .. }) => return Ok(false),
+            Err(Error::ConflictingBlock { .. }) => return Ok(false),
             before => before?.bytes,
         };
         let (Ok(block), Ok(next)) =
@@ -167,39 +168,39 @@ impl Forks {
             return Ok(false);
         };
         // The first of the two binds the set of validators to the one that ours announced.
-        Ok(endorsements.objection(&ours, &before, &block.bytes).await?.is_none()
-            && endorsements.objection(&hash, &block.bytes, &next.bytes).await?.is_none())
+        Ok(commit_verifier.rejection(&ours, &before, &block.bytes).await?.is_none()
+            && commit_verifier.rejection(&hash, &block.bytes, &next.bytes).await?.is_none())
     }
 
     /// The last height below `conflict` whose block is ours and that of `by`, if the index, whose last height is `last`, may
     /// go back so far.
-    async fn common(&self, conflict: u64, last: u64, by: &Origin) -> Result<u64, Error> {
+    async fn common_ancestor(&self, conflict: u64, last: u64, by: &Origin) -> Result<u64, Error> {
         if last == self.start_height {
             return Ok(last.saturating_sub(1)); // There is nothing but the block that differs.
         }
         let lowest = last.saturating_sub(self.max_rewind).max(self.start_height);
         // Invariant: what is at or above `differs` is not ours, and `same` is, once it has been looked at.
         let (mut same, mut differs) = (lowest, conflict);
-        if same >= differs || !self.agrees(same, by).await? {
+        if same >= differs || !self.has_our_block(same, by).await? {
             // A larger `max_rewind` helps only if there is a block below that is the same.
-            let hopeless = lowest == self.start_height || self.is_begun_anew(conflict, by).await?;
+            let hopeless = lowest == self.start_height || self.is_restarted(conflict, by).await?;
             let too_deep = Error::TooDeep { last, lowest, max_rewind: self.max_rewind };
             return Err(if hopeless { Error::OtherHistory { last } } else { too_deep });
         }
         while differs - same > 1 {
             let middle = same + (differs - same) / 2;
-            if self.agrees(middle, by).await? { same = middle } else { differs = middle }
+            if self.has_our_block(middle, by).await? { same = middle } else { differs = middle }
         }
         Ok(same)
     }
 
     /// Whether the first indexed block is another one on the chain of `by`, which differs at `conflict`.
-    async fn is_begun_anew(&self, conflict: u64, by: &Origin) -> Result<bool, Error> {
+    async fn is_restarted(&self, conflict: u64, by: &Origin) -> Result<bool, Error> {
         let first = self.start_height;
         if first >= conflict {
             return Ok(true);
         }
-        // Asked once: where there is no answer, the error names the setting, which does no harm.
+        // QuestionKey once: where there is no answer, the error names the setting, which does no harm.
         match self.node.comet.block_by(first, by).await {
             Ok(answer) => Ok(self.is_ours(first, &answer.bytes)? == Some(false)),
             Err(_) => Ok(false),
@@ -208,17 +209,17 @@ impl Forks {
 
     /// Whether the block of `by` at `height` is the indexed one, or that of another endpoint where `by` does not answer; one
     /// that no longer has it cannot say yes.
-    async fn agrees(&self, height: u64, by: &Origin) -> Result<bool, Error> {
-        let mut patience = Patience::new(height);
+    async fn has_our_block(&self, height: u64, by: &Origin) -> Result<bool, Error> {
+        let mut retry = RetryBackoff::new(height);
         loop {
-            let answer = match insist(height, "block", || self.node.comet.block_by(height, by)).await {
+            let answer = match retry_until(height, "block", || self.node.comet.block_by(height, by)).await {
                 Err(Error::Node { source, .. }) if source.is_pruned() => return Ok(false),
                 answer => answer?,
             };
             if let Some(is_ours) = self.is_ours(height, &answer.bytes)? {
                 return Ok(is_ours);
             }
-            patience.wait(&"it is about another height, or not what its hash says").await;
+            retry.wait(&"it is about another height, or not what its hash says").await;
         }
     }
 

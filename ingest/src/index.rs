@@ -18,7 +18,7 @@ use store::{Snapshot, Txn};
 
 use crate::Error;
 use crate::derive::{Block, BlockFrames};
-use crate::nft::Late;
+use crate::nft::LateAnswer;
 
 /// An index of the block lane.
 pub(crate) trait BlockIndex: Send {
@@ -26,7 +26,7 @@ pub(crate) trait BlockIndex: Send {
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error>;
 
     /// Writes what an answer changes that came after its block.
-    fn late(&mut self, _: &Late, _: &mut Txn<'_>) -> Result<(), Error> {
+    fn late(&mut self, _: &LateAnswer, _: &mut Txn<'_>) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -38,7 +38,7 @@ pub(crate) trait CallIndex: Send {
 }
 
 /// What indexes know of the chain and the database.
-pub(crate) struct Ground {
+pub(crate) struct IndexContext {
     pub(crate) vm: Vm,
     /// Human-readable part of account addresses.
     pub(crate) prefix: String,
@@ -49,12 +49,15 @@ pub(crate) struct Ground {
 
 /// Every index of the block lane, to go on where the database behind `snapshot` ends. Later ones read what earlier ones
 /// wrote.
-pub(crate) fn of_blocks(ground: Ground, snapshot: &dyn Snapshot) -> Result<Vec<Box<dyn BlockIndex>>, Error> {
+pub(crate) fn of_blocks(
+    context: IndexContext,
+    snapshot: &dyn Snapshot,
+) -> Result<Vec<Box<dyn BlockIndex>>, Error> {
     Ok(vec![
         Box::new(block::BlockRows),
         Box::new(tx::TxRows::new(snapshot)?),
         Box::new(evm_tx::EvmTxRows),
-        Box::new(nft::NftRows::new(ground)),
+        Box::new(nft::NftRows::new(context)),
     ])
 }
 

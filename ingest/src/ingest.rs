@@ -10,12 +10,12 @@ use schema::meta::Identity;
 use store::Store;
 use tokio::sync::watch;
 
+use crate::commit_verifier::CommitVerifier;
 use crate::config::{Config, Verify};
-use crate::derive::Workshops;
-use crate::endorse::Endorsements;
+use crate::derive::WorkerPool;
 use crate::fork::Damping;
-use crate::marks::{Marks, Published};
-use crate::rich::handover::Handover;
+use crate::marks::{Marks, ProgressSenders};
+use crate::rich::transfer_cache::TransferCache;
 use crate::source::Cores;
 use crate::{Error, advice};
 
@@ -27,11 +27,11 @@ pub struct Ingest {
     pub(crate) config: Config,
     pub(crate) node: Arc<Node>,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) workshops: Arc<Workshops>,
+    pub(crate) workers: Arc<WorkerPool>,
     pub(crate) cores: Cores,
     pub(crate) identity: Identity,
-    pub(crate) published: Published,
-    pub(crate) handover: Arc<Handover>,
+    pub(crate) progress: ProgressSenders,
+    pub(crate) transfer_cache: Arc<TransferCache>,
     pub(crate) damping: Mutex<Damping>,
 }
 
@@ -39,10 +39,10 @@ impl Ingest {
     /// Where to see how far it has come.
     pub fn marks(&self) -> Marks {
         Marks {
-            chain: self.published.chain.subscribe(),
-            blocks: self.published.blocks.subscribe(),
-            calls: self.published.calls.subscribe(),
-            rich: self.published.rich.subscribe(),
+            chain: self.progress.chain.subscribe(),
+            blocks: self.progress.blocks.subscribe(),
+            calls: self.progress.calls.subscribe(),
+            rich: self.progress.rich.subscribe(),
             has_calls: self.has_calls(),
             has_rich_list: self.has_rich_list(),
         }
@@ -64,10 +64,10 @@ impl Ingest {
     }
 
     /// What verifies signatures, where they are to be.
-    pub(crate) fn endorsements(&self) -> Option<Endorsements> {
+    pub(crate) fn commit_verifier(&self) -> Option<CommitVerifier> {
         match &self.config.verify {
             Verify::Signatures { trusted } => {
-                Some(Endorsements::new(Arc::clone(&self.node), self.config.chain_id.clone(), *trusted))
+                Some(CommitVerifier::new(Arc::clone(&self.node), self.config.chain_id.clone(), *trusted))
             }
             Verify::Off | Verify::Hashes => None,
         }

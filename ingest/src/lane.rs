@@ -1,7 +1,7 @@
 //! A lane: one ordered stream of heights with one watermark.
 //!
 //! Heights are fetched and derived ahead, several at once and in any order, and handed on in order as soon as they are
-//! released ([`Release`]); whatever has arrived when the last commit ended goes into the next one. So a lane that is
+//! confirmed ([`Confirmation`]); whatever has arrived when the last commit ended goes into the next one. So a lane that is
 //! behind commits many blocks together, and one near the head commits each block as it comes, with the same code and
 //! with a record of how to take it back ([`schema::undo`]).
 //!
@@ -17,7 +17,7 @@ use store::{Counts, Durability, Store, Txn};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use crate::release::Release;
+use crate::confirmation::Confirmation;
 use crate::{Error, Mark};
 
 /// Rows of one commit, in bytes: near what RocksDB writes to its log in 20 ms.
@@ -28,7 +28,7 @@ const SYNC_EVERY: Duration = Duration::from_millis(200);
 
 /// A height that is held until the next one confirms it is handed on after this long without: a node that announces
 /// blocks and does not give them must not keep back those that it gave.
-const HOLD: Duration = Duration::from_secs(2);
+const MAX_HOLD: Duration = Duration::from_secs(2);
 
 /// Lists whose lengths a lane remembers: some 100 bytes each.
 const REMEMBERED_LISTS: usize = 1 << 18;
@@ -59,17 +59,17 @@ pub(crate) trait Sink<I>: Send + 'static {
 }
 
 /// One lane, to be run.
-pub(crate) struct Lane<S: Source, R: Release<S::Item>, K: Sink<S::Item>> {
+pub(crate) struct Lane<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> {
     pub(crate) name: &'static str,
     pub(crate) source: Arc<S>,
-    pub(crate) release: R,
+    pub(crate) confirmation: R,
     pub(crate) sink: K,
     pub(crate) store: Arc<dyn Store>,
     /// The first height that is not indexed yet.
     pub(crate) next: u64,
     /// The height up to which there is something to fetch; grows.
     pub(crate) target: watch::Receiver<Mark>,
-    /// Where the lane's mark is published, after each commit.
+    /// Where the lane's mark is progress, after each commit.
     pub(crate) mark: watch::Sender<Mark>,
     pub(crate) look_ahead: usize,
     /// What belongs to heights that are committed already.
@@ -78,21 +78,21 @@ pub(crate) struct Lane<S: Source, R: Release<S::Item>, K: Sink<S::Item>> {
     pub(crate) stop: watch::Receiver<bool>,
 }
 
-impl<S: Source, R: Release<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
+impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
     /// Runs until it is told to stop (`Ok`) or cannot go on. Nothing of it is left then: the store may be closed.
     pub(crate) async fn run(self) -> Result<(), Error> {
-        let Self { name, source, release, sink, store, next, target, mark, look_ahead, late, mut stop } =
+        let Self { name, source, confirmation, sink, store, next, target, mark, look_ahead, late, mut stop } =
             self;
         let (fetched, ready) = mpsc::channel(look_ahead.max(1));
         let (alive, mut all_ended) = mpsc::channel(1);
         let at_head = target.clone();
         let writer = tokio::task::spawn_blocking(move || write(name, sink, &*store, ready, &mark, &at_head));
         let writer_ended = fetched.clone();
-        let late = pass_on(late, fetched.clone());
+        let late = forward_late(late, fetched.clone());
         let outcome = tokio::select! {
             outcome = async {
-                let heights = in_order(source, next, target.clone(), look_ahead, alive);
-                hand_on(heights, next, target, release, fetched).await
+                let heights = fetch_in_order(source, next, target.clone(), look_ahead, alive);
+                forward_confirmed(heights, next, target, confirmation, fetched).await
             } => outcome,
             never = late => match never {},
             _ = stop.wait_for(|stop| *stop) => Ok(()),
@@ -115,7 +115,7 @@ enum Work<I, L> {
 }
 
 /// Hands what is late to the writer as it comes.
-async fn pass_on<I, L>(mut late: mpsc::Receiver<L>, to: mpsc::Sender<Work<I, L>>) -> Infallible {
+async fn forward_late<I, L>(mut late: mpsc::Receiver<L>, to: mpsc::Sender<Work<I, L>>) -> Infallible {
     while let Some(late) = late.recv().await {
         if to.send(Work::Late(late)).await.is_err() {
             break;
@@ -127,7 +127,7 @@ async fn pass_on<I, L>(mut late: mpsc::Receiver<L>, to: mpsc::Sender<Work<I, L>>
 
 /// The heights from `next` on, in order, while `look_ahead` are fetched at once. Every task holds `alive`, and lets go of
 /// it last.
-fn in_order<S: Source>(
+fn fetch_in_order<S: Source>(
     source: Arc<S>,
     next: u64,
     target: watch::Receiver<Mark>,
@@ -142,7 +142,7 @@ fn in_order<S: Source>(
     let tasks = heights.map(move |height| {
         let (source, alive) = (Arc::clone(&source), alive.clone());
         // A task of its own, so that it goes on while this stream waits for room.
-        let task = Aborted(tokio::spawn(async move {
+        let task = AbortOnDrop(tokio::spawn(async move {
             let (source, _alive) = (source, alive);
             source.fetch(height).await
         }));
@@ -151,29 +151,32 @@ fn in_order<S: Source>(
     tasks.buffered(look_ahead.max(1))
 }
 
-/// Hands the heights from `next` on to the writer, each when it is released.
-async fn hand_on<I, L, R: Release<I>>(
+/// Hands the heights from `next` on to the writer, each when it is confirmed.
+async fn forward_confirmed<I, L, R: Confirmation<I>>(
     heights: impl Stream<Item = Result<I, Error>>,
     next: u64,
     target: watch::Receiver<Mark>,
-    mut release: R,
+    mut confirmation: R,
     to: mpsc::Sender<Work<I, L>>,
 ) -> Result<(), Error> {
     let mut heights = std::pin::pin!(heights);
     let mut height = next;
     loop {
-        let arrived =
-            if release.holds() { timeout(HOLD, heights.next()).await } else { Ok(heights.next().await) };
-        let released = match arrived {
+        let arrived = if confirmation.has_pending() {
+            timeout(MAX_HOLD, heights.next()).await
+        } else {
+            Ok(heights.next().await)
+        };
+        let confirmed = match arrived {
             Ok(None) => return Ok(()),
             Ok(Some(item)) => {
                 let is_last = target.borrow().height <= height;
                 height += 1;
-                release.pass(item?, is_last).await?
+                confirmation.push(item?, is_last).await?
             }
-            Err(_late) => release.let_go().into_iter().collect(),
+            Err(_late) => confirmation.flush().into_iter().collect(),
         };
-        for item in released {
+        for item in confirmed {
             if to.send(Work::Height(item)).await.is_err() {
                 // The writer has ended, and says why.
                 return Ok(());
@@ -183,9 +186,9 @@ async fn hand_on<I, L, R: Release<I>>(
 }
 
 /// A task that ends with its handle.
-struct Aborted<T>(tokio::task::JoinHandle<T>);
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
 
-impl<T> Aborted<Result<T, Error>> {
+impl<T> AbortOnDrop<Result<T, Error>> {
     async fn join(mut self, height: u64) -> Result<T, Error> {
         match (&mut self.0).await {
             Ok(result) => result,
@@ -194,7 +197,7 @@ impl<T> Aborted<Result<T, Error>> {
     }
 }
 
-impl<T> Drop for Aborted<T> {
+impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
     }

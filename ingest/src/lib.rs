@@ -11,8 +11,8 @@
 //! | `prepare`, `advice` | what must be right before it starts, and what looks wrong |
 //! | [`daemon`](Ingest) | starts the lanes and watches over them |
 //! | `lane` | one ordered stream of heights with one watermark |
-//! | `release`, `link` | when a height may be committed: blocks against their neighbours |
-//! | `endorse` | the validators' signatures |
+//! | `confirmation`, `chain_linker` | when a height may be committed: blocks against their neighbours |
+//! | `commit_verifier` | the validators' signatures |
 //! | `fork` | whose history is the chain's, and how far ours goes along with it |
 //! | `source` | from the node to a derived height; what is asked again, and when |
 //! | [`mod@derive`] | raw answers of a height → what its indexes need; pure |
@@ -21,7 +21,7 @@
 //! | `pruned` | where internal transactions begin on a node that has pruned old state |
 //! | `settled` | when an answer about the state of a height is final |
 //! | `sink`, `index` | a derived height → rows |
-//! | `courtesy` | gives way to requests |
+//! | `priority` | gives way to requests |
 //! | [`meter`] | what is counted |
 //! | [`verify`] | compares a database with the chain, and heals it |
 //!
@@ -32,22 +32,22 @@ pub mod config;
 pub mod derive;
 
 mod advice;
-mod courtesy;
+mod chain_linker;
+mod commit_verifier;
+mod confirmation;
 mod daemon;
-mod endorse;
 mod error;
 mod fork;
 mod index;
 mod ingest;
 mod lane;
 mod lanes;
-mod link;
 mod marks;
 pub mod meter;
 pub mod nft;
 mod prepare;
+mod priority;
 mod pruned;
-mod release;
 mod rich;
 mod settled;
 mod sink;
@@ -55,8 +55,8 @@ mod source;
 pub mod verify;
 
 pub use self::config::{Config, Verify};
-pub use self::courtesy::behind_readers;
 pub use self::error::Error;
 pub use self::ingest::Ingest;
 pub use self::marks::{Mark, Marks};
 pub use self::prepare::is_there;
+pub use self::priority::lower_thread_priority;

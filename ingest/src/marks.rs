@@ -56,14 +56,14 @@ impl Marks {
 
 /// Where the lanes publish how far they have come.
 #[derive(Debug, Default)]
-pub(crate) struct Published {
+pub(crate) struct ProgressSenders {
     pub(crate) chain: watch::Sender<Mark>,
     pub(crate) blocks: watch::Sender<Mark>,
     pub(crate) calls: watch::Sender<Mark>,
     pub(crate) rich: watch::Sender<Mark>,
 }
 
-impl Published {
+impl ProgressSenders {
     /// Publishes what the database says.
     pub(crate) fn read(&self, snapshot: &dyn Snapshot) -> Result<(), Error> {
         let blocks: BlockLane = meta::read(snapshot)?.unwrap_or_default();

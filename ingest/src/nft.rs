@@ -2,11 +2,11 @@
 //!
 //! Events tell who got what; whether a contract holds NFTs at all, and names and URIs, only the node can tell, at the
 //! height of the event. A fixed no is an answer. A node that cannot answer now holds nothing up: the block goes on without,
-//! and the question is kept and asked until there is an answer (`completer`).
+//! and the question is kept and asked until there is an answer (`backfill`).
 
-pub(crate) mod asker;
-pub(crate) mod completer;
-pub(crate) mod wanted;
+pub(crate) mod backfill;
+pub(crate) mod client;
+pub(crate) mod plan;
 
 use std::collections::HashMap;
 
@@ -49,12 +49,12 @@ pub enum Reply {
     /// A fixed no: there is no such thing.
     No,
     /// No token is left by which to tell.
-    Unclear,
+    Unknown,
 }
 
 /// What was asked about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub enum QuestionKey {
     /// A collection.
     Collection(Account),
     /// Move: an object.
@@ -63,7 +63,7 @@ pub enum Asked {
     Uri(Account, String),
 }
 
-impl Asked {
+impl QuestionKey {
     /// The subject of a stored question; `None` if an address in it is none.
     pub fn of(about: &About) -> Option<Self> {
         Some(match about {
@@ -75,11 +75,11 @@ impl Asked {
 }
 
 /// What the node said about a block's NFTs. What is not among it is to be asked again.
-pub type Answers = HashMap<Asked, Reply>;
+pub type Answers = HashMap<QuestionKey, Reply>;
 
 /// An answer to a question that was kept.
 #[derive(Clone, Debug)]
-pub struct Late {
+pub struct LateAnswer {
     /// The question's number.
     pub number: u64,
     /// The question.

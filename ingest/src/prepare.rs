@@ -12,9 +12,9 @@ use schema::rollback;
 use store::{Counts, Durability, Store, Txn};
 
 use crate::config::{Config, Verify};
-use crate::derive::{Rules, Workshops};
+use crate::derive::{Rules, WorkerPool};
 use crate::ingest::{Ingest, change};
-use crate::marks::{Mark, Published, next_height};
+use crate::marks::{Mark, ProgressSenders, next_height};
 use crate::source::Cores;
 use crate::{Error, advice, source};
 
@@ -81,9 +81,9 @@ impl Ingest {
         change(&store, "rollback", |store| Ok(rollback::finish_pending(store)?)).await?;
 
         let snapshot = store.snapshot()?;
-        let published = Published::default();
-        published.chain.send_replace(Mark { height: status.latest_height, records: 0 });
-        published.read(&*snapshot)?;
+        let progress = ProgressSenders::default();
+        progress.chain.send_replace(Mark { height: status.latest_height, records: 0 });
+        progress.read(&*snapshot)?;
         let blocks: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
         let codec = Arc::new(Codec::load(&*snapshot)?);
         if let Verify::Signatures { trusted: Some((height, known)) } = config.verify
@@ -101,10 +101,10 @@ impl Ingest {
         let verified = config.verify != Verify::Off;
         let rules = Rules { vm: config.vm, prefix, registry: Arc::new(registry), descriptors, verified };
         Ok(Self {
-            workshops: Arc::new(Workshops::new(codec, rules)),
+            workers: Arc::new(WorkerPool::new(codec, rules)),
             cores: Cores::of_this_machine(),
-            published,
-            handover: Arc::default(),
+            progress,
+            transfer_cache: Arc::default(),
             damping: std::sync::Mutex::default(),
             config,
             node,

@@ -6,7 +6,7 @@ use schema::undo;
 use store::{Counts, Durability, Txn};
 
 use crate::ingest::Ingest;
-use crate::source::{CALL_TRACES, insist};
+use crate::source::{CALL_TRACES, retry_until};
 use crate::{Error, Mark};
 
 /// The height whose traces are pruned, if that is what `error` says.
@@ -21,7 +21,7 @@ impl Ingest {
     /// Moves the lane of internal transactions, which does not run, from `pruned` to the first height that can be traced.
     /// False if there is none yet: then the block lane is so far behind that it only has heights that are pruned.
     pub(crate) async fn skip_pruned(&self, pruned: u64, reason: &Error) -> Result<bool, Error> {
-        let last = self.published.blocks.borrow().height;
+        let last = self.progress.blocks.borrow().height;
         if last <= pruned || !self.is_traceable(last).await? {
             return Ok(false);
         }
@@ -47,13 +47,13 @@ impl Ingest {
         let (batch, _pending) = undo::seal(txn, undo::Lane::InternalTxs)?;
         drop(snapshot);
         self.store.commit(batch, Durability::Synced)?;
-        self.published.calls.send_replace(Mark { height: gone, records: lane.calls });
+        self.progress.calls.send_replace(Mark { height: gone, records: lane.calls });
         Ok(true)
     }
 
     async fn is_traceable(&self, height: u64) -> Result<bool, Error> {
         let Some(evm) = &self.node.evm else { return Ok(false) };
-        match insist(height, CALL_TRACES, || evm.trace_block(height)).await {
+        match retry_until(height, CALL_TRACES, || evm.trace_block(height)).await {
             Ok(_) => Ok(true),
             Err(error) if pruned_height(&error).is_some() => Ok(false),
             Err(error) => Err(error),

@@ -11,10 +11,10 @@
 //! lane's height. It runs on a thread of its own and waits for the node as long as it takes.
 
 mod baseline;
-pub(crate) mod handover;
 mod ledger;
 mod reconcile;
 mod results;
+pub(crate) mod transfer_cache;
 
 use std::future::Future;
 use std::ops::RangeInclusive;
@@ -33,9 +33,9 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use self::handover::Handover;
 use self::ledger::ToAsk;
 use self::reconcile::Reconciler;
+use self::transfer_cache::TransferCache;
 use crate::settled::{Returned, Settled, call_all};
 use crate::{Error, Mark};
 
@@ -59,7 +59,7 @@ pub(crate) struct RichList {
     pub(crate) prefix: String,
     /// The index's first height.
     pub(crate) start_height: u64,
-    pub(crate) handover: Arc<Handover>,
+    pub(crate) transfer_cache: Arc<TransferCache>,
     pub(crate) blocks: watch::Receiver<Mark>,
     pub(crate) mark: watch::Sender<Mark>,
     /// Whether hashes are.
@@ -182,7 +182,7 @@ impl Worker {
         &self,
         lane: &mut RichLane,
         heights: &[HeightEvents],
-        mut told: Option<Vec<Told>>,
+        mut told: Option<Vec<BalanceAnswer>>,
     ) -> Result<Applied, Error> {
         let snapshot = self.list.store.snapshot()?;
         let mut counts = Counts::new(1);
@@ -223,7 +223,7 @@ impl Worker {
     }
 
     /// What the contracts say about `balances` at `height`, in the same order; `None` if the lane is to stop.
-    fn ask(&self, balances: &[ToAsk], height: u64) -> Result<Option<Vec<Told>>, Error> {
+    fn ask(&self, balances: &[ToAsk], height: u64) -> Result<Option<Vec<BalanceAnswer>>, Error> {
         if balances.is_empty() {
             return Ok(Some(Vec::new()));
         }
@@ -236,7 +236,7 @@ impl Worker {
     /// What happened to balances at each of `heights`; `None` if it is to stop.
     fn events(&self, heights: RangeInclusive<u64>) -> Result<Option<Vec<HeightEvents>>, Error> {
         let events = futures_util::stream::iter(heights).map(|height| async move {
-            let events = match self.list.handover.take(height) {
+            let events = match self.list.transfer_cache.take(height) {
                 Some(events) => events,
                 None => self.fetch(height).await?,
             };
@@ -262,15 +262,20 @@ impl Worker {
     }
 
     /// What the contract says that `account` holds at `height`, asked until there is a final answer.
-    async fn balance(&self, contract: &Address, account: &Address, height: u64) -> Result<Told, Error> {
+    async fn balance(
+        &self,
+        contract: &Address,
+        account: &Address,
+        height: u64,
+    ) -> Result<BalanceAnswer, Error> {
         let told = self.balances(&[(*contract, *account)], height).await?;
-        Ok(told.first().copied().unwrap_or(Told::Nothing))
+        Ok(told.first().copied().unwrap_or(BalanceAnswer::NoAnswer))
     }
 
     /// What contracts say that accounts hold at `height`, in the same order.
-    async fn balances(&self, asked: &[(Address, Address)], height: u64) -> Result<Vec<Told>, Error> {
+    async fn balances(&self, asked: &[(Address, Address)], height: u64) -> Result<Vec<BalanceAnswer>, Error> {
         let settled = &self.list.settled;
-        let Some(evm) = &settled.node.evm else { return Ok(vec![Told::Nothing; asked.len()]) };
+        let Some(evm) = &settled.node.evm else { return Ok(vec![BalanceAnswer::NoAnswer; asked.len()]) };
         let call = |(to, account): &(Address, Address)| ContractCall {
             to: *to,
             data: chain::abi::balance_of(*account).to_vec(),
@@ -284,29 +289,29 @@ impl Worker {
         };
         let told = retry::until(Backoff::default(), "balances", ask).await;
         let told = told.map_err(|error| Error::node(height, "balances", error))?;
-        Ok(told.into_iter().map(Told::from).collect())
+        Ok(told.into_iter().map(BalanceAnswer::from).collect())
     }
 }
 
 /// What a contract says about a balance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum BalanceAnswer {
     /// It is this, at the height asked for.
-    Exactly(U256),
+    AtHeight(U256),
     /// It is this now: the node has forgotten the height.
     Latest(U256),
     /// It does not say.
-    Nothing,
+    NoAnswer,
 }
 
-impl From<Option<Returned>> for Told {
+impl From<Option<Returned>> for BalanceAnswer {
     fn from(answer: Option<Returned>) -> Self {
         let amount =
             answer.and_then(|Returned { bytes, latest }| Some((chain::abi::read_uint(&bytes)?, latest)));
         match amount {
-            Some((amount, false)) => Self::Exactly(amount),
+            Some((amount, false)) => Self::AtHeight(amount),
             Some((amount, true)) => Self::Latest(amount),
-            None => Self::Nothing,
+            None => Self::NoAnswer,
         }
     }
 }

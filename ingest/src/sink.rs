@@ -9,9 +9,9 @@ use store::{Snapshot, Txn};
 use crate::Error;
 use crate::Mark;
 use crate::derive::{Block, BlockFrames};
-use crate::index::{self, BlockIndex, CallIndex, Ground};
+use crate::index::{self, BlockIndex, CallIndex, IndexContext};
 use crate::lane::Sink;
-use crate::nft::Late;
+use crate::nft::LateAnswer;
 
 /// Indexes blocks.
 pub(crate) struct BlockSink {
@@ -21,8 +21,12 @@ pub(crate) struct BlockSink {
 
 impl BlockSink {
     /// Goes on where the database behind `snapshot` ends, which is at `lane`.
-    pub(crate) fn new(lane: BlockLane, ground: Ground, snapshot: &dyn Snapshot) -> Result<Self, Error> {
-        Ok(Self { lane, indexes: index::of_blocks(ground, snapshot)? })
+    pub(crate) fn new(
+        lane: BlockLane,
+        context: IndexContext,
+        snapshot: &dyn Snapshot,
+    ) -> Result<Self, Error> {
+        Ok(Self { lane, indexes: index::of_blocks(context, snapshot)? })
     }
 
     /// A block must follow the one before: two histories are never mixed.
@@ -35,7 +39,7 @@ impl BlockSink {
             height: block.height,
             parent: block.parent.map_or_else(|| "none".to_owned(), |parent| hex(&parent)),
             stored: hex(&self.lane.hash),
-            told_by: block.told_by.as_ref().map(|told_by| told_by.block.clone()),
+            origin: block.origins.as_ref().map(|origins| origins.block.clone()),
         })
     }
 }
@@ -43,7 +47,7 @@ impl BlockSink {
 impl Sink<Block> for BlockSink {
     const LANE: undo::Lane = undo::Lane::Blocks;
 
-    type Late = Late;
+    type Late = LateAnswer;
 
     fn apply(&mut self, block: &Block, txn: &mut Txn<'_>) -> Result<(), Error> {
         self.check_parent(block)?;
@@ -69,7 +73,7 @@ impl Sink<Block> for BlockSink {
         Ok(())
     }
 
-    fn late(&mut self, late: &Late, txn: &mut Txn<'_>) -> Result<(), Error> {
+    fn late(&mut self, late: &LateAnswer, txn: &mut Txn<'_>) -> Result<(), Error> {
         self.indexes.iter_mut().try_for_each(|index| index.late(late, txn))
     }
 

@@ -3,9 +3,9 @@
 mod answers;
 mod blocks;
 mod calls;
-mod contradiction;
-mod doubt;
+mod mismatch;
 mod proposers;
+mod receipt_fallback;
 mod registry;
 
 use std::fmt::Display;
@@ -20,17 +20,17 @@ use tokio::time::Instant;
 
 pub(crate) use self::blocks::BlockSource;
 pub(crate) use self::calls::{CALL_TRACES, CallSource, Pace};
-pub(crate) use self::doubt::Doubt;
 pub(crate) use self::proposers::Proposers;
+pub(crate) use self::receipt_fallback::ReceiptFallback;
 pub(crate) use self::registry::{Refresher, bootstrap};
 
 use crate::Error;
-use crate::derive::{Rules, Workshop, Workshops};
+use crate::derive::{Rules, WorkerPool, WorkerState};
 
 /// What every source works with.
 pub(crate) struct Tools {
     pub(crate) node: Arc<Node>,
-    pub(crate) workshops: Arc<Workshops>,
+    pub(crate) workers: Arc<WorkerPool>,
     /// One permit for each core: deriving is work, not waiting.
     pub(crate) cores: Arc<Semaphore>,
 }
@@ -40,14 +40,14 @@ impl Tools {
     pub(crate) async fn derive<R: Send + 'static>(
         &self,
         height: u64,
-        work: impl FnOnce(&mut Workshop, &Rules) -> R + Send + 'static,
+        work: impl FnOnce(&mut WorkerState, &Rules) -> R + Send + 'static,
     ) -> Result<R, Error> {
         let crashed = |reason: String| Error::FetchCrashed { height, reason };
         let permit = Arc::clone(&self.cores).acquire_owned().await.map_err(|e| crashed(e.to_string()))?;
-        let workshops = Arc::clone(&self.workshops);
+        let workers = Arc::clone(&self.workers);
         let task = tokio::task::spawn_blocking(move || {
-            let rules = workshops.rules();
-            let result = workshops.with(|workshop| work(workshop, &rules));
+            let rules = workers.rules();
+            let result = workers.with(|worker| work(worker, &rules));
             drop(permit);
             result
         });
@@ -72,16 +72,16 @@ impl Cores {
 
 /// Asks until there is an answer. What will never come is an error; everything else is asked again for ever, ever more
 /// slowly, and said in the log.
-pub(crate) async fn insist<T, F: Future<Output = Result<T, node::Error>>>(
+pub(crate) async fn retry_until<T, F: Future<Output = Result<T, node::Error>>>(
     height: u64,
     what: &'static str,
     ask: impl FnMut() -> F,
 ) -> Result<T, Error> {
-    insist_every(Backoff::default(), height, what, ask).await
+    retry_with(Backoff::default(), height, what, ask).await
 }
 
 /// The same with other pauses.
-pub(crate) async fn insist_every<T, F: Future<Output = Result<T, node::Error>>>(
+pub(crate) async fn retry_with<T, F: Future<Output = Result<T, node::Error>>>(
     backoff: Backoff,
     height: u64,
     what: &'static str,
@@ -91,27 +91,27 @@ pub(crate) async fn insist_every<T, F: Future<Output = Result<T, node::Error>>>(
 }
 
 /// How often a block that is indexed is asked for where every endpoint has another: about half a minute.
-const KNOWN_ATTEMPTS: u32 = 12;
+const INDEXED_BLOCK_ATTEMPTS: u32 = 12;
 
 /// The `/block` answer about a block at `height` that is indexed, so that an endpoint gave it. One that has another there
-/// is asked again, since it may come back to it, until all history has to be doubted ([`Error::Elsewhere`]).
-pub(crate) async fn known(
+/// is asked again, since it may come back to it, until all history has to be doubted ([`Error::ConflictingBlock`]).
+pub(crate) async fn fetch_indexed_block(
     node: &Node,
     height: u64,
     is_it: impl Fn(&BlockAnswer<'_>) -> bool,
 ) -> Result<Answer, Error> {
-    known_within(Patience::new(height), node, is_it).await
+    fetch_indexed_block_within(RetryBackoff::new(height), node, is_it).await
 }
 
-async fn known_within(
-    mut patience: Patience,
+async fn fetch_indexed_block_within(
+    mut retry: RetryBackoff,
     node: &Node,
     is_it: impl Fn(&BlockAnswer<'_>) -> bool,
 ) -> Result<Answer, Error> {
-    let height = patience.height;
+    let height = retry.height;
     let is_it = |answer: &Answer| comet::parse_block(&answer.bytes).is_ok_and(|block| is_it(&block));
     loop {
-        let answer = insist(height, "block", || node.comet.block(height)).await?;
+        let answer = retry_until(height, "block", || node.comet.block(height)).await?;
         if is_it(&answer) {
             return Ok(answer);
         }
@@ -120,15 +120,15 @@ async fn known_within(
         {
             return Ok(other);
         }
-        if patience.steps >= KNOWN_ATTEMPTS {
-            return Err(Error::Elsewhere { height, origin: answer.origin });
+        if retry.steps >= INDEXED_BLOCK_ATTEMPTS {
+            return Err(Error::ConflictingBlock { height, origin: answer.origin });
         }
-        patience.wait(&"it is not the block that is indexed").await;
+        retry.wait(&"it is not the block that is indexed").await;
     }
 }
 
 /// Waiting for an answer to become right.
-pub(crate) struct Patience {
+pub(crate) struct RetryBackoff {
     height: u64,
     backoff: Backoff,
     steps: u32,
@@ -138,7 +138,7 @@ pub(crate) struct Patience {
 /// How often a standing complaint is logged.
 const REMINDER: Duration = Duration::from_secs(30);
 
-impl Patience {
+impl RetryBackoff {
     pub(crate) fn new(height: u64) -> Self {
         Self { height, backoff: Backoff::default(), steps: 0, said: None }
     }
@@ -174,16 +174,16 @@ mod tests {
                 max: Duration::from_micros(1),
                 jitter_percent: 0,
             };
-            let patience = Patience { backoff, ..Patience::new(5) };
+            let retry = RetryBackoff { backoff, ..RetryBackoff::new(5) };
             let asked = Cell::new(0);
             let is_it = |_: &BlockAnswer<'_>| asked.replace(asked.get() + 1) == back_at;
-            let answer = known_within(patience, &node, is_it);
+            let answer = fetch_indexed_block_within(retry, &node, is_it);
             let answer = tokio::time::timeout(Duration::from_secs(20), answer).await.unwrap();
             (answer.map(|answer| answer.bytes), asked.get())
         };
         let (never, asked) = ask(u32::MAX).await;
-        assert!(matches!(never, Err(Error::Elsewhere { height: 5, .. })), "{never:?}");
-        assert_eq!(asked, KNOWN_ATTEMPTS + 1);
+        assert!(matches!(never, Err(Error::ConflictingBlock { height: 5, .. })), "{never:?}");
+        assert_eq!(asked, INDEXED_BLOCK_ATTEMPTS + 1);
         let (back, asked) = ask(3).await;
         assert_eq!(comet::parse_block(&back.unwrap()).unwrap().header.height, 5);
         assert_eq!(asked, 4);

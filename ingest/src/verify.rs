@@ -11,25 +11,25 @@
 //! |---|---|
 //! | `sample` | which heights |
 //! | `chain` | the node's side: a height derived again |
-//! | `made` | the rows that a derived height makes |
-//! | `compare` | those against what is stored |
-//! | `members` | in which lists the sampled sequences stand |
+//! | `expected_rows` | the rows that a derived height makes |
+//! | `sampled` | those against what is stored |
+//! | `list_membership` | in which lists the sampled sequences stand |
 //! | `names` | names of collections and URIs of tokens against the node |
 //! | `state` | owners of tokens, balances and denoms against the node |
-//! | `anew` | everything against a second index |
+//! | `full` | everything against a second index |
 //! | [`repair()`], [`reindex()`] | healing |
 //!
 //! What must hold: looking writes nothing but to scratch stores; what the node does not say is counted, never a finding.
 
-mod anew;
 mod chain;
-mod compare;
-mod made;
-mod members;
+mod expected_rows;
+mod full;
+mod list_membership;
 mod names;
 pub mod reindex;
 pub mod repair;
 mod sample;
+mod sampled;
 mod state;
 
 use std::sync::Arc;
@@ -83,11 +83,11 @@ pub async fn verify(
     match scope {
         Scope::Sample(n) => {
             let chain = Chain::open(node, &ground, store, scratch()?).await?;
-            compare::heights(&chain, &ground, n, &mut report).await?;
+            sampled::heights(&chain, &ground, n, &mut report).await?;
             state::compare(&chain, &ground, n, &mut report).await?;
             names::compare(&chain, &ground, n as u64, &mut report).await?;
         }
-        Scope::All => anew::compare(node, &ground, scratch()?, &mut report).await?,
+        Scope::All => full::compare(node, &ground, scratch()?, &mut report).await?,
     }
     Ok(report)
 }

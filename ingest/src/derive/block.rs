@@ -12,9 +12,9 @@ use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
 use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
 
-use super::{AskAgain, Block, EvmTx, Failure, Part, Rules, Tx, Workshop};
-use crate::courtesy::after_you;
+use super::{AskAgain, Block, EvmTx, Failure, Part, Rules, Tx, WorkerState};
 use crate::nft::{Answers, NftAt};
+use crate::priority::yield_core;
 use crate::settled;
 
 /// What the node answered about one height.
@@ -29,7 +29,7 @@ pub struct BlockAnswers<'a> {
     /// `result` of `eth_getBlockReceipts`, where it was asked.
     pub receipts: Option<&'a [u8]>,
     /// Whether the receipts are taken as they are, also where they do not follow from the transactions.
-    pub believed: bool,
+    pub trust_receipts: bool,
 }
 
 /// A transaction that our descriptors do not cover.
@@ -64,14 +64,14 @@ pub fn block(
     answers: &BlockAnswers<'_>,
     rendered: &Rendered,
     rules: &Rules,
-    workshop: &mut Workshop,
+    worker: &mut WorkerState,
 ) -> Result<Block, Failure> {
     let block = comet::parse_block(answers.block).map_err(AskAgain::because)?;
     if block.header.height != answers.height {
         return Err(AskAgain::because(format!("the node answered with block {}", block.header.height)).into());
     }
     let raw = block.raw_txs().map_err(AskAgain::because)?;
-    let untrue = |part| move |error: &dyn Display| Failure::Untrue(part, error.to_string());
+    let untrue = |part| move |error: &dyn Display| Failure::Invalid(part, error.to_string());
     if rules.verified {
         proof::check_header(&block).map_err(|error| untrue(Part::Block)(&error))?;
         proof::check_txs(&block, &raw).map_err(|error| untrue(Part::Block)(&error))?;
@@ -81,8 +81,8 @@ pub fn block(
 
     let mut cosmos = CosmosTxs::new(&block, &results, rendered, rules);
     for (index, (raw, result)) in raw.iter().zip(&results.txs_results).enumerate() {
-        cosmos.add(index, raw, result, workshop)?;
-        after_you();
+        cosmos.add(index, raw, result, worker)?;
+        yield_core();
     }
     if !cosmos.unrendered.is_empty() {
         return Err(Failure::Unrendered(cosmos.unrendered));
@@ -90,14 +90,14 @@ pub fn block(
     let evm_txs = match answers.receipts {
         Some(text) => {
             let receipts = receipts(text, answers.height, cosmos.eth_txs)?;
-            if rules.verified && !answers.believed {
+            if rules.verified && !answers.trust_receipts {
                 let of =
                     EvmChain { chain_id: &block.header.chain_id, prefix: &rules.prefix, fee_denom: None };
                 let executed = cosmos.executed(&results.txs_results);
                 proof::check_receipts(&of, answers.height, executed, &receipts)
                     .map_err(|error| untrue(Part::Receipts)(&error))?;
             }
-            evm_txs(&receipts, workshop)?
+            evm_txs(&receipts, worker)?
         }
         None => Vec::new(),
     };
@@ -109,7 +109,7 @@ pub fn block(
         claims: claims.transpose().map_err(|error| untrue(Part::Results)(&error))?,
         about_previous: Commitments::of(&block),
         answer: None,
-        told_by: None,
+        origins: None,
         chain_id: block.header.chain_id.into_owned(),
         time: block.header.time,
         gas_used: results.txs_results.iter().map(|result| i128::from(result.gas_used)).sum(),
@@ -177,22 +177,22 @@ impl<'a> CosmosTxs<'a> {
         index: usize,
         raw: &[u8],
         result: &TxResult<'_>,
-        workshop: &mut Workshop,
+        worker: &mut WorkerState,
     ) -> Result<(), Failure> {
         let decoded = DecodedTx::decode(raw);
-        workshop.body.clear();
-        if let Err(unrendered) = self.render(index, raw, decoded.is_ok(), &mut workshop.body) {
+        worker.body.clear();
+        if let Err(unrendered) = self.render(index, raw, decoded.is_ok(), &mut worker.body) {
             self.unrendered.push(unrendered);
             return Ok(());
         }
         let hash = hash::tx_hash(raw);
-        workshop.record.clear();
-        write_tx_record(&mut workshop.record, &hash, self.height, result, &workshop.body, self.time)
+        worker.record.clear();
+        write_tx_record(&mut worker.record, &hash, self.height, result, &worker.body, self.time)
             .map_err(|error| AskAgain::because(format!("data of transaction {index}: {error}")))?;
 
         let (mut signers, mut types) = (Vec::new(), Vec::new());
         if let Ok(tx) = decoded {
-            signers = self.signers(&tx, result, workshop);
+            signers = self.signers(&tx, result, worker);
             self.fees.add(&tx.fee);
             self.eth_txs += usize::from(eth_tx::is_eth_tx(&tx, &self.rules.prefix, None));
             types.clone_from(&tx.message_types);
@@ -205,7 +205,7 @@ impl<'a> CosmosTxs<'a> {
         let mut accounts = AccountSet::new();
         let Rules { vm, prefix, .. } = self.rules;
         involved::accounts(&result.events, prefix, *vm, &self.owners, &signers, &mut accounts);
-        let payload = workshop.tx.encode(&workshop.record);
+        let payload = worker.tx.encode(&worker.record);
         self.txs.push(Tx { hash, payload, involved: accounts.as_slice().to_vec(), signers, types });
         Ok(())
     }
@@ -236,14 +236,14 @@ impl<'a> CosmosTxs<'a> {
         Ok(())
     }
 
-    fn signers(&self, tx: &DecodedTx, result: &TxResult<'_>, workshop: &mut Workshop) -> Vec<Account> {
+    fn signers(&self, tx: &DecodedTx, result: &TxResult<'_>, worker: &mut WorkerState) -> Vec<Account> {
         let Rules { prefix, registry, .. } = self.rules;
         let by_message = || {
             let Some(first) = tx.messages.first() else { return Vec::new() };
             let named = proto::json::signers_named_by_message(registry, &first.type_url, &first.value);
             named.iter().filter_map(|name| Account::parse(name, prefix)).collect()
         };
-        signer::signers(tx, &result.events, by_message, prefix, &mut workshop.keys)
+        signer::signers(tx, &result.events, by_message, prefix, &mut worker.keys)
     }
 }
 
@@ -261,16 +261,16 @@ fn receipts(answer: &[u8], height: u64, expected: usize) -> Result<Vec<evm::Rece
     }
 }
 
-fn evm_txs(receipts: &[evm::Receipt<'_>], workshop: &mut Workshop) -> Result<Vec<EvmTx>, Failure> {
+fn evm_txs(receipts: &[evm::Receipt<'_>], worker: &mut WorkerState) -> Result<Vec<EvmTx>, Failure> {
     let evm_tx = |receipt: &evm::Receipt<'_>| -> Result<EvmTx, evm::Error> {
-        workshop.record.clear();
-        evm::write_evm_tx(&mut workshop.record, receipt);
+        worker.record.clear();
+        evm::write_evm_tx(&mut worker.record, receipt);
         let mut accounts = AccountSet::new();
         receipt.accounts(&mut accounts)?;
-        after_you();
+        yield_core();
         Ok(EvmTx {
             hash: receipt.hash()?,
-            payload: workshop.evm_tx.encode(&workshop.record),
+            payload: worker.evm_tx.encode(&worker.record),
             involved: accounts.as_slice().to_vec(),
             from: receipt.signer()?,
         })

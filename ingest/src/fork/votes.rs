@@ -12,10 +12,10 @@ pub(super) struct Votes {
 /// What follows from it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Nobody has said anything.
-    Nobody,
+    /// NoAnswers has said anything.
+    NoAnswers,
     /// Who said otherwise has our block, as everybody else.
-    Nothing,
+    NoConflict,
     /// As many have our block as have another one.
     Ours,
     /// More have another one, this endpoint for example.
@@ -27,8 +27,8 @@ impl Votes {
         self.said.push((who, is_ours));
     }
 
-    pub(super) fn heard(&self, who: &Origin) -> bool {
-        self.said.iter().any(|(heard, _)| heard == who)
+    pub(super) fn has_voted(&self, who: &Origin) -> bool {
+        self.said.iter().any(|(has_voted, _)| has_voted == who)
     }
 
     /// Those that have another block.
@@ -37,17 +37,17 @@ impl Votes {
     }
 
     /// How many have our block and how many another one. `origin`, who has shown another one, is among the latter unless it
-    /// has been heard since.
+    /// has been has_voted since.
     fn count(&self, origin: &Origin) -> (usize, usize) {
         let ours = self.said.iter().filter(|(_, is_ours)| *is_ours).count();
         let theirs = self.said.len() - ours;
-        (ours, theirs + usize::from(!self.heard(origin)))
+        (ours, theirs + usize::from(!self.has_voted(origin)))
     }
 
     /// Whether as many as are `missing` could not change what follows.
     pub(super) fn are_decided(&self, missing: usize, origin: &Origin) -> bool {
         let (ours, theirs) = self.count(origin);
-        // `origin` may be among the missing, and have our block when it is heard.
+        // `origin` may be among the missing, and have our block when it is has_voted.
         let surely_theirs = self.against().count();
         missing == 0 || !self.said.is_empty() && (surely_theirs > ours + missing || ours >= theirs + missing)
     }
@@ -56,8 +56,8 @@ impl Votes {
     pub(super) fn outcome(&self, origin: &Origin) -> Outcome {
         let (ours, theirs) = self.count(origin);
         match self.against().find(|who| *who == origin).or_else(|| self.against().next()) {
-            _ if self.said.is_empty() => Outcome::Nobody,
-            None if self.heard(origin) => Outcome::Nothing,
+            _ if self.said.is_empty() => Outcome::NoAnswers,
+            None if self.has_voted(origin) => Outcome::NoConflict,
             Some(by) if theirs > ours => Outcome::Theirs(by.clone()),
             _ => Outcome::Ours,
         }
@@ -89,9 +89,9 @@ mod tests {
     async fn more_must_say_otherwise_than_have_our_block() {
         let [a, b, c] = &who(3)[..] else { panic!("three") };
         let outcome = |said: &[(&Origin, bool)]| votes(said).outcome(a);
-        assert_eq!(outcome(&[]), Outcome::Nobody);
-        assert_eq!(outcome(&[(a, true)]), Outcome::Nothing);
-        assert_eq!(outcome(&[(a, true), (b, true)]), Outcome::Nothing);
+        assert_eq!(outcome(&[]), Outcome::NoAnswers);
+        assert_eq!(outcome(&[(a, true)]), Outcome::NoConflict);
+        assert_eq!(outcome(&[(a, true), (b, true)]), Outcome::NoConflict);
         assert_eq!(outcome(&[(a, false)]), Outcome::Theirs(a.clone()));
         assert_eq!(outcome(&[(b, false)]), Outcome::Theirs(b.clone()));
         assert_eq!(outcome(&[(b, true)]), Outcome::Ours);

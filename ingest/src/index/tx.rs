@@ -12,8 +12,8 @@ use store::{Message, Order, Snapshot, Txn};
 
 use super::BlockIndex;
 use crate::Error;
-use crate::courtesy::after_you;
 use crate::derive::Block;
+use crate::priority::yield_core;
 
 /// Message-type sets whose numbers are remembered; the recorded chains have fewer than a hundred.
 const REMEMBERED_SETS: NonZeroUsize = NonZeroUsize::new(4096).expect("4096 is not zero");
@@ -47,7 +47,7 @@ impl BlockIndex for TxRows {
                 txn.push::<AccountTxs>(&(Owner(account), role), seq)?;
                 txn.push::<AccountSetTxs>(&(Owner(account), role, set), seq)?;
             }
-            after_you();
+            yield_core();
         }
         Ok(())
     }

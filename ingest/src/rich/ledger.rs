@@ -9,7 +9,7 @@ use schema::rich::{self, Address, Balances, Before, Denoms, DenomsFolded, Erc20,
 use store::key::Text;
 use store::{Message, Txn};
 
-use super::Told;
+use super::BalanceAnswer;
 use crate::Error;
 use crate::meter::Event;
 
@@ -82,11 +82,11 @@ pub(super) fn apply(
     height: u64,
     events: &[Erc20Event],
     txn: &mut Txn<'_>,
-    ask: impl FnOnce(&[ToAsk]) -> Result<Option<Vec<Told>>, Error>,
+    ask: impl FnOnce(&[ToAsk]) -> Result<Option<Vec<BalanceAnswer>>, Error>,
 ) -> Result<Option<()>, Error> {
     let mut before = Before::default();
     for event in events {
-        introduce(event, &mut before, txn)?;
+        apply_metadata(event, &mut before, txn)?;
     }
     let mut tokens: BTreeMap<Address, Erc20> = BTreeMap::new();
     let (mut settled, mut to_ask, mut drifting) = (Vec::new(), Vec::new(), Vec::new());
@@ -112,13 +112,13 @@ pub(super) fn apply(
     for (asked, told) in to_ask.into_iter().zip(told) {
         let token = tokens.entry(asked.contract).or_default();
         let amount = match told {
-            Told::Exactly(amount) => amount,
-            Told::Latest(amount) => {
+            BalanceAnswer::AtHeight(amount) => amount,
+            BalanceAnswer::Latest(amount) => {
                 let reason = "the node has forgotten its balances of this height";
                 drifting.extend(drifts(token, asked.contract, reason));
                 amount
             }
-            Told::Nothing => {
+            BalanceAnswer::NoAnswer => {
                 token.silent = true;
                 asked.flow.at_least_nothing(asked.held.unwrap_or_default())
             }
@@ -158,7 +158,7 @@ fn drifts(token: &mut Erc20, contract: Address, reason: &'static str) -> Option<
 }
 
 /// What an event makes known about contracts and denoms.
-fn introduce(event: &Erc20Event, before: &mut Before, txn: &mut Txn<'_>) -> Result<(), Error> {
+fn apply_metadata(event: &Erc20Event, before: &mut Before, txn: &mut Txn<'_>) -> Result<(), Error> {
     match event {
         Erc20Event::Contract { contract } => {
             if txn.get::<Erc20s>(contract)?.is_none() {
@@ -167,16 +167,16 @@ fn introduce(event: &Erc20Event, before: &mut Before, txn: &mut Txn<'_>) -> Resu
             }
         }
         Erc20Event::Denom { denom, contract } => {
-            know_token(contract, before, txn)?;
+            register_token(contract, before, txn)?;
             know_denom(denom, contract, before, txn)?;
         }
-        Erc20Event::Transfer { contract, .. } => know_token(contract, before, txn)?,
+        Erc20Event::Transfer { contract, .. } => register_token(contract, before, txn)?,
     }
     Ok(())
 }
 
 /// A contract is an ERC-20. If it was made since the list began, all of its holders will be known.
-fn know_token(contract: &Address, before: &mut Before, txn: &mut Txn<'_>) -> Result<(), Error> {
+fn register_token(contract: &Address, before: &mut Before, txn: &mut Txn<'_>) -> Result<(), Error> {
     if txn.get::<Erc20s>(contract)?.is_some() {
         return Ok(());
     }

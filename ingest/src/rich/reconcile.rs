@@ -14,7 +14,7 @@ use schema::rich::{self, Address, Balances, Before, Erc20, Erc20s, Holders};
 use store::{Counts, Durability, Message, Order, Txn};
 
 use super::ledger::{hex, put_balance, put_token};
-use super::{AT_ONCE, Told, Worker};
+use super::{AT_ONCE, BalanceAnswer, Worker};
 use crate::Error;
 use crate::meter::Event;
 
@@ -23,7 +23,7 @@ const GREATEST: u64 = 3;
 /// Other holders in a sample, at random.
 const OTHERS: u64 = 5;
 /// The node gets this long for some balances; blocks wait meanwhile.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Holders that are asked about and written together while a token is healed.
 const HEALED_AT_ONCE: usize = 32;
 
@@ -69,7 +69,8 @@ impl Worker {
             return Ok(None);
         };
         Event::Sample.count_many(told.len() as u64);
-        let wrong = told.iter().find(|(_, held, told)| matches!(told, Told::Exactly(told) if told != held));
+        let wrong =
+            told.iter().find(|(_, held, told)| matches!(told, BalanceAnswer::AtHeight(told) if told != held));
         let Some((account, held, _)) = wrong else { return Ok(Some(())) };
         let (token_name, account) = (hex(&contract), hex(account));
         tracing::warn!(
@@ -124,12 +125,12 @@ impl Worker {
         contract: &Address,
         holders: Vec<(Address, U256)>,
         height: u64,
-    ) -> Result<Option<Vec<(Address, U256, Told)>>, Error> {
+    ) -> Result<Option<Vec<(Address, U256, BalanceAnswer)>>, Error> {
         let asked = futures_util::stream::iter(holders).map(|(account, held)| async move {
             Ok::<_, Error>((account, held, self.balance(contract, &account, height).await?))
         });
         let in_time = async {
-            asked.buffered(AT_ONCE).take_until(tokio::time::sleep(PATIENCE)).collect::<Vec<_>>().await
+            asked.buffered(AT_ONCE).take_until(tokio::time::sleep(ANSWER_TIMEOUT)).collect::<Vec<_>>().await
         };
         self.wait_for(in_time).map(|told| told.into_iter().collect()).transpose()
     }
@@ -156,7 +157,7 @@ impl Worker {
         token.drifting = true;
         put_token(&contract, &token, &mut before, &mut txn)?;
         for (account, held, told) in told {
-            if let Told::Exactly(amount) | Told::Latest(amount) = told
+            if let BalanceAnswer::AtHeight(amount) | BalanceAnswer::Latest(amount) = told
                 && amount != held
             {
                 put_balance(&contract, &account, amount, token.complete, &mut before, &mut txn)?;

@@ -9,7 +9,7 @@ use schema::meta::{self, Unconfirmed};
 use store::Store;
 
 use crate::Error;
-use crate::source::{self, Patience, insist};
+use crate::source::{self, RetryBackoff, retry_until};
 
 /// What tells true results of a height from others.
 enum Proof {
@@ -21,19 +21,20 @@ enum Proof {
     None,
 }
 
-/// The transfers of the indexed block of `height`. Asked for until the results are those that its chain has.
+/// The transfers of the indexed block of `height`. QuestionKey for until the results are those that its chain has.
 pub(super) async fn transfers(
     node: &Node,
     store: &dyn Store,
     height: u64,
     verified: bool,
 ) -> Result<Vec<Erc20Event>, Error> {
-    let mut patience = Patience::new(height);
+    let mut retry = RetryBackoff::new(height);
     loop {
         let (hash, proof) = expected(store, height, verified)?;
         let block = indexed(node, height, hash, verified).await?;
         let results =
-            insist(height, "block results", || node.comet.block_results_by(height, &block.origin)).await?;
+            retry_until(height, "block results", || node.comet.block_results_by(height, &block.origin))
+                .await?;
         let next = match &proof {
             Proof::Next(hash) => Some(indexed(node, height + 1, *hash, verified).await?),
             Proof::Row(_) | Proof::None => None,
@@ -44,7 +45,7 @@ pub(super) async fn transfers(
                 if next.is_some() {
                     node.distrust(&results.origin, &reason);
                 }
-                patience.wait(&reason).await;
+                retry.wait(&reason).await;
             }
         }
     }
@@ -69,7 +70,7 @@ fn expected(store: &dyn Store, height: u64, verified: bool) -> Result<([u8; 32],
 async fn indexed(node: &Node, height: u64, hash: [u8; 32], verified: bool) -> Result<Answer, Error> {
     let is_it =
         |block: &BlockAnswer<'_>| block.hash == hash && (!verified || proof::check_header(block).is_ok());
-    source::known(node, height, is_it).await
+    source::fetch_indexed_block(node, height, is_it).await
 }
 
 fn events(

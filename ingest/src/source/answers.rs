@@ -7,7 +7,7 @@ use node::retry::Backoff;
 use node::{Answer, Origin, Standing};
 
 use super::blocks::BlockSource;
-use super::{insist, insist_every};
+use super::{retry_until, retry_with};
 use crate::Error;
 
 /// The answers of one height, as the node gave them, and who gave them.
@@ -38,10 +38,10 @@ impl BlockSource {
 
     async fn in_sequence(&self, height: u64) -> Result<Raw, Error> {
         let comet = &self.tools.node.comet;
-        let block = insist(height, "block", || comet.block(height)).await?;
+        let block = retry_until(height, "block", || comet.block(height)).await?;
         // Of the same endpoint, if it can: where two have different histories, neither goes with the other's.
         let results =
-            insist(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
+            retry_until(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
         let receipts = if has_txs(&block.bytes) { self.receipts(height).await? } else { None };
         Ok(Raw { block, results, receipts })
     }
@@ -49,8 +49,8 @@ impl BlockSource {
     /// Each part is retried by itself, so a failure of one does not repeat the others.
     async fn concurrently(&self, height: u64, origin: &Origin) -> Result<Raw, Error> {
         let comet = &self.tools.node.comet;
-        let block = insist_every(SOON, height, "block", || comet.block_by(height, origin));
-        let results = insist_every(SOON, height, "block results", || comet.block_results_by(height, origin));
+        let block = retry_with(SOON, height, "block", || comet.block_by(height, origin));
+        let results = retry_with(SOON, height, "block results", || comet.block_results_by(height, origin));
         let mut receipts = std::pin::pin!(self.receipts_every(SOON, height));
         let mut block_and_results = std::pin::pin!(async { tokio::join!(block, results) });
         let (block_and_results, early) = tokio::select! {
@@ -61,7 +61,9 @@ impl BlockSource {
         let results = match results {
             Ok(results) if results.origin == block.origin => results,
             // An error may say only that they were asked for before they were there: meanwhile the tip has moved on.
-            _ => insist(height, "block results", || comet.block_results_by(height, &block.origin)).await?,
+            _ => {
+                retry_until(height, "block results", || comet.block_results_by(height, &block.origin)).await?
+            }
         };
         // An answer about the receipts of a block without transactions does not matter, nor does an error.
         let receipts = match early {
@@ -99,7 +101,7 @@ impl BlockSource {
     async fn receipts_every(&self, backoff: Backoff, height: u64) -> Result<Option<Answer>, Error> {
         match &self.tools.node.evm {
             Some(evm) if self.vm == Vm::Evm => {
-                insist_every(backoff, height, "receipts", || evm.block_receipts(height)).await.map(Some)
+                retry_with(backoff, height, "receipts", || evm.block_receipts(height)).await.map(Some)
             }
             _ => Ok(None),
         }

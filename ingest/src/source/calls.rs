@@ -13,7 +13,7 @@ use serde::Deserialize;
 use store::{Bounds, Message, Order, Row, Store, Table as _};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
-use super::{Patience, Tools, insist};
+use super::{RetryBackoff, Tools, retry_until};
 use crate::derive::{self, BlockFrames, Failure, Retraced};
 use crate::lane::Source;
 use crate::{Error, Mark};
@@ -69,7 +69,7 @@ impl Source for CallSource {
     type Item = BlockFrames;
 
     async fn fetch(self: Arc<Self>, height: u64) -> Result<BlockFrames, Error> {
-        let (store, codec) = (Arc::clone(&self.store), self.tools.workshops.codec());
+        let (store, codec) = (Arc::clone(&self.store), self.tools.workers.codec());
         // Records are read and parsed: that is no work for a thread that waits for sockets.
         let expected = self.tools.derive(height, move |_, _| expected(&*store, &codec, height)).await??;
         self.frames(height, expected.into()).await
@@ -83,18 +83,18 @@ impl CallSource {
         else {
             return Ok(BlockFrames { height, txs: Vec::new() });
         };
-        let mut patience = Patience::new(height);
+        let mut retry = RetryBackoff::new(height);
         let mut retraced = Retraced::new();
         loop {
             let permit = match &self.pace {
                 Some(pace) => pace.turn().await,
                 None => None,
             };
-            let trace = insist(height, CALL_TRACES, || evm.trace_block(height)).await?.bytes;
+            let trace = retry_until(height, CALL_TRACES, || evm.trace_block(height)).await?.bytes;
             drop(permit);
             let (known, expected) = (retraced.clone(), Arc::clone(&expected));
-            let work = move |workshop: &mut derive::Workshop, _: &derive::Rules| {
-                derive::frames(height, &expected, &trace, &known, workshop)
+            let work = move |worker: &mut derive::WorkerState, _: &derive::Rules| {
+                derive::frames(height, &expected, &trace, &known, worker)
             };
             match self.tools.derive(height, work).await? {
                 Ok(frames) => return Ok(frames),
@@ -103,7 +103,7 @@ impl CallSource {
                         retraced.insert(hash, retrace(evm, height, hash).await);
                     }
                 }
-                Err(reason) => patience.wait(&reason).await,
+                Err(reason) => retry.wait(&reason).await,
             }
         }
     }
@@ -151,14 +151,14 @@ fn is_of_the_tracer(error: &node::Error) -> bool {
 /// The call tree of one transaction, or `None` if the node fails on it again and again: a tracer that times out does so
 /// for ever, and one transaction must not stop the lane (`indexing.md` T5).
 async fn retrace(evm: &Evm, height: u64, hash: [u8; 32]) -> Option<Bytes> {
-    let mut patience = Patience::new(height);
+    let mut retry = RetryBackoff::new(height);
     let mut failures = 0;
     while failures < RETRACES {
         match evm.trace_tx(hash).await {
             Ok(tree) => return Some(tree),
             Err(error) => {
                 failures += usize::from(is_of_the_tracer(&error));
-                patience.wait(&error).await;
+                retry.wait(&error).await;
             }
         }
     }

@@ -15,11 +15,11 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
 
 /// The list of validators is waited for this long the first time. Blocks wait meanwhile, and the block of a proposer that
 /// is not found then is stored without a name.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// After a list that did not come, the next one is waited for this long, so that an index beside a dead REST server stays
 /// at the head.
-const SHORT_PATIENCE: Duration = Duration::from_secs(1);
+const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The chain's validators by consensus address. A rollup has a few, an L1 some hundreds.
 #[derive(Debug)]
@@ -40,11 +40,11 @@ struct Known {
 
 impl Known {
     /// How long the list may be waited for, if it is to be asked for.
-    fn patience(&self, now: Instant) -> Option<Duration> {
+    fn wait_limit(&self, now: Instant) -> Option<Duration> {
         match self.asked {
             Some(asked) if now - asked < ASK_AGAIN_AFTER => None,
-            Some(_) if !self.answered => Some(SHORT_PATIENCE),
-            _ => Some(PATIENCE),
+            Some(_) if !self.answered => Some(SHORT_ANSWER_TIMEOUT),
+            _ => Some(ANSWER_TIMEOUT),
         }
     }
 }
@@ -64,9 +64,9 @@ impl Proposers {
         if let Some(proposer) = self.known(address) {
             return proposer;
         }
-        let patience = self.known.read().unwrap_or_else(PoisonError::into_inner).patience(Instant::now());
-        if let Some(patience) = patience {
-            self.ask(node, patience).await;
+        let wait_limit = self.known.read().unwrap_or_else(PoisonError::into_inner).wait_limit(Instant::now());
+        if let Some(wait_limit) = wait_limit {
+            self.ask(node, wait_limit).await;
         }
         self.known(address).unwrap_or_else(|| Proposer {
             moniker: String::new(),
@@ -79,10 +79,10 @@ impl Proposers {
         self.known.read().unwrap_or_else(PoisonError::into_inner).by_address.get(address).cloned()
     }
 
-    async fn ask(&self, node: &Node, patience: Duration) {
+    async fn ask(&self, node: &Node, wait_limit: Duration) {
         let Some(rest) = &node.rest else { return };
         let asking = retry::until(Backoff::default(), "validators", || rest.validators());
-        let validators = match tokio::time::timeout(patience, asking).await {
+        let validators = match tokio::time::timeout(wait_limit, asking).await {
             Ok(Ok(validators)) => Some(validators),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "REST lists no validators: blocks are stored without the name of their proposer");
@@ -90,7 +90,7 @@ impl Proposers {
             }
             Err(_) => {
                 tracing::warn!(
-                    waited_s = patience.as_secs(),
+                    waited_s = wait_limit.as_secs(),
                     "REST does not answer: blocks are stored without the name of their proposer"
                 );
                 None
@@ -117,11 +117,11 @@ mod tests {
     fn the_list_is_asked_for_once_a_minute_and_waited_for_less_after_it_did_not_come() {
         let now = Instant::now();
         let known = |asked, answered| Known { asked, answered, ..Known::default() };
-        assert_eq!(known(None, false).patience(now), Some(PATIENCE));
-        for (answered, patience) in [(true, PATIENCE), (false, SHORT_PATIENCE)] {
+        assert_eq!(known(None, false).wait_limit(now), Some(ANSWER_TIMEOUT));
+        for (answered, wait_limit) in [(true, ANSWER_TIMEOUT), (false, SHORT_ANSWER_TIMEOUT)] {
             let known = known(Some(now), answered);
-            assert_eq!(known.patience(now + ASK_AGAIN_AFTER / 2), None);
-            assert_eq!(known.patience(now + ASK_AGAIN_AFTER), Some(patience));
+            assert_eq!(known.wait_limit(now + ASK_AGAIN_AFTER / 2), None);
+            assert_eq!(known.wait_limit(now + ASK_AGAIN_AFTER), Some(wait_limit));
         }
     }
 }

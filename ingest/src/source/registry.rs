@@ -10,7 +10,7 @@ use store::{Counts, Durability, Message, Order, Store, Txn};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::{Tools, insist};
+use super::{Tools, retry_until};
 use crate::Error;
 use crate::derive::Unrendered;
 
@@ -29,7 +29,7 @@ pub(crate) type Compiled = (Registry, [u8; 32]);
 /// The descriptors to begin at `height` with: the node's, which are stored; if the node cannot give them, the newest
 /// stored ones.
 pub(crate) async fn bootstrap(node: &Node, store: &dyn Store, height: u64) -> Result<Compiled, Error> {
-    match insist(height, "descriptors", || node.descriptors()).await {
+    match retry_until(height, "descriptors", || node.descriptors()).await {
         Ok(set) => {
             let registry = Registry::from_descriptors(&set.bytes).map_err(Error::descriptors)?;
             keep(store, set.sha256, &set.bytes, height)?;
@@ -68,7 +68,7 @@ impl Refresher {
         }
         let mut asked = self.asked.lock().await;
         // Another height may have brought them meanwhile.
-        if tools.workshops.rules().descriptors != used {
+        if tools.workers.rules().descriptors != used {
             return true;
         }
         if asked.is_some_and(|asked| asked.elapsed() < ASK_AGAIN_AFTER) {
@@ -84,7 +84,7 @@ impl Refresher {
                     "descriptors asked for again: a transaction is not covered by them"
                 );
                 if newer {
-                    tools.workshops.set_registry(Arc::new(registry), sha256);
+                    tools.workers.set_registry(Arc::new(registry), sha256);
                 }
                 newer
             }

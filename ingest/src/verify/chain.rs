@@ -17,15 +17,15 @@ use tokio::sync::Semaphore;
 
 use super::state::TRIES;
 use crate::Error;
-use crate::derive::{Block, BlockFrames, Rules, Workshops};
-use crate::nft::asker::Asker;
-use crate::nft::wanted::Inquiry;
-use crate::nft::{Answers, Asked, Reply};
+use crate::derive::{Block, BlockFrames, Rules, WorkerPool};
+use crate::nft::client::MetadataClient;
+use crate::nft::plan::MetadataFetcher;
+use crate::nft::{Answers, QuestionKey, Reply};
 use crate::settled::Settled;
-use crate::source::{self, BlockSource, CallSource, Doubt, Proposers, Refresher, Tools};
+use crate::source::{self, BlockSource, CallSource, Proposers, ReceiptFallback, Refresher, Tools};
 
 /// Who does not answer within this is not there.
-const PATIENCE: Duration = Duration::from_secs(15);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A node, and what it takes to derive its heights.
 pub(super) struct Chain {
@@ -39,7 +39,7 @@ pub(super) struct Chain {
     pub(super) status: Status,
     /// For what is made on the way.
     pub(super) scratch: Arc<dyn Store>,
-    asker: Arc<Asker>,
+    client: Arc<MetadataClient>,
     blocks: BlockSource,
     calls: CallSource,
 }
@@ -54,12 +54,12 @@ pub(super) struct Derived {
 /// The node's word that it is of this chain, if it comes in time.
 pub(super) async fn status(node: &Node, chain_id: &str) -> Result<Status, Error> {
     let asked = retry::until(Backoff::default(), "status", || node.comet.verify_chain(chain_id));
-    if let Ok(status) = tokio::time::timeout(PATIENCE, asked).await {
+    if let Ok(status) = tokio::time::timeout(ANSWER_TIMEOUT, asked).await {
         return status.map_err(|source| Error::start("status", source));
     }
     // Once more, to say why.
     let silent =
-        |error: node::Error| Error::Silent { seconds: PATIENCE.as_secs(), reason: error.to_string() };
+        |error: node::Error| Error::Silent { seconds: ANSWER_TIMEOUT.as_secs(), reason: error.to_string() };
     node.comet.verify_chain(chain_id).await.map_err(silent)
 }
 
@@ -79,10 +79,10 @@ impl Chain {
         let rules =
             Rules { vm, prefix: prefix.clone(), registry: Arc::new(registry), descriptors, verified: true };
         let codec = Arc::new(Codec::load(ground.snapshot)?);
-        let workshops = Arc::new(Workshops::new(Arc::clone(&codec), rules));
+        let workers = Arc::new(WorkerPool::new(Arc::clone(&codec), rules));
         let cores = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));
         let tools =
-            || Tools { node: Arc::clone(node), workshops: Arc::clone(&workshops), cores: Arc::clone(&cores) };
+            || Tools { node: Arc::clone(node), workers: Arc::clone(&workers), cores: Arc::clone(&cores) };
         let settled = Settled {
             node: Arc::clone(node),
             store: Arc::clone(store),
@@ -90,7 +90,7 @@ impl Chain {
             prefix: prefix.clone(),
             seen: Arc::default(),
         };
-        let asker = Arc::new(Asker::new(settled, vm));
+        let client = Arc::new(MetadataClient::new(settled, vm));
         let mid_chain = identity.start_height > 1;
         let blocks = BlockSource {
             tools: tools(),
@@ -100,13 +100,13 @@ impl Chain {
             proposers: Proposers::new(prefix.clone()),
             refresher: Refresher::new(Arc::clone(&scratch)),
             // What is compared is what the node says.
-            doubt: Doubt::new(Duration::ZERO),
-            inquiry: Inquiry::new(Arc::clone(&asker), Arc::clone(&scratch), mid_chain, 0),
-            handover: None,
+            receipt_fallback: ReceiptFallback::new(Duration::ZERO),
+            fetcher: MetadataFetcher::new(Arc::clone(&client), Arc::clone(&scratch), mid_chain, 0),
+            transfer_cache: None,
         };
         let calls = CallSource { tools: tools(), store: Arc::clone(store), pace: None };
         let node = Arc::clone(node);
-        Ok(Self { node, vm, prefix, begins_late: mid_chain, codec, status, scratch, asker, blocks, calls })
+        Ok(Self { node, vm, prefix, begins_late: mid_chain, codec, status, scratch, client, blocks, calls })
     }
 
     /// Derives `height`; `None` if the node has forgotten what it takes.
@@ -130,23 +130,24 @@ impl Chain {
 
     /// What the node says about the NFTs of a block, where the scratch store has the tables as the block before left them.
     pub(super) async fn answers(&self, block: &Block) -> Result<Answers, Error> {
-        let asker = Arc::clone(&self.asker);
-        let inquiry = Inquiry::new(asker, Arc::clone(&self.scratch), self.begins_late, block.height);
-        inquiry.ask(block.height, block.probe.as_ref(), &block.nfts).await
+        let client = Arc::clone(&self.client);
+        let fetcher = MetadataFetcher::new(client, Arc::clone(&self.scratch), self.begins_late, block.height);
+        fetcher.ask(block.height, block.probe.as_ref(), &block.nfts).await
     }
 
     /// What the node says to `questions` about the NFTs of an indexed height, in their order; nothing where it does not
     /// say, or has forgotten the height.
     pub(super) async fn ask(&self, height: u64, questions: &[About]) -> Result<Vec<Option<Reply>>, Error> {
-        let Some(asked) = questions.first().and_then(Asked::of) else { return Ok(Vec::new()) };
-        let (Asked::Collection(about) | Asked::Object(about) | Asked::Uri(about, _)) = asked;
+        let Some(asked) = questions.first().and_then(QuestionKey::of) else { return Ok(Vec::new()) };
+        let (QuestionKey::Collection(about) | QuestionKey::Object(about) | QuestionKey::Uri(about, _)) =
+            asked;
         if let Err(node::Error::Pruned { .. }) = self.probe(height, about).await {
             return Ok(vec![None; questions.len()]);
         }
-        let probe = self.asker.probe(height)?;
+        let probe = self.client.probe(height)?;
         let mut replies = Vec::new();
         for step in 0..TRIES {
-            replies = self.asker.ask(height, probe.as_ref(), questions).await;
+            replies = self.client.ask(height, probe.as_ref(), questions).await;
             if replies.iter().all(|reply| reply.as_ref().err().is_none_or(|e| e.kind() == Kind::Permanent)) {
                 break;
             }
@@ -158,7 +159,7 @@ impl Chain {
     /// The state of an indexed height for a REST query. A height that the node had when the verification began is not
     /// checked: a wrong answer about the newest one would be a finding, and a second run does not find it.
     pub(super) fn state(&self, height: u64) -> Result<StateAt, node::Error> {
-        let settled = &self.asker.settled;
+        let settled = &self.client.settled;
         if height <= self.status.latest_height {
             return Ok(StateAt::from(Some(height)));
         }
@@ -173,7 +174,7 @@ impl Chain {
             || node::Error::Unaskable { at: node::Site::default(), reason: "no JSON-RPC".to_owned() };
         let evm = self.node.evm.as_ref().ok_or_else(unserved)?;
         let calls = [ContractCall { to, data: data.to_vec() }];
-        evm.calls(&calls, &self.asker.settled.contract_state(height))
+        evm.calls(&calls, &self.client.settled.contract_state(height))
             .await
             .pop()
             .unwrap_or_else(|| Err(unserved()))

@@ -16,7 +16,7 @@ use super::sample::is_chosen;
 use super::state::some;
 use crate::Error;
 use crate::nft::Reply;
-use crate::nft::wanted::{final_owners, subject};
+use crate::nft::plan::{final_owners, subject};
 
 /// Compares about `n` collections and tokens, `n` more of those without a name or URI, and `n` refused contracts.
 pub(super) async fn compare(

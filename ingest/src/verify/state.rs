@@ -105,14 +105,14 @@ async fn owner(
         (Vm::Evm, Node { evm: Some(_), .. }) => {
             let contract = <[u8; 20]>::try_from(collection.0.as_bytes()).ok()?;
             let data = abi::owner_of(U256::from_str_radix(id, 10).ok()?);
-            let answer = patiently(|| chain.call(contract, &data, height)).await?;
+            let answer = ask_with_retries(|| chain.call(contract, &data, height)).await?;
             Account::from_bytes(&abi::read_address(&answer)?)
         }
         (Vm::Wasm, Node { rest: Some(rest), .. }) => {
             let contract = collection.0.to_bech32(&chain.prefix);
             let query = serde_json::json!({ "owner_of": { "token_id": id } }).to_string();
             let ask = || async { rest.wasm_smart(&contract, &query, chain.state(height)?).await };
-            let answer = patiently(ask).await?;
+            let answer = ask_with_retries(ask).await?;
             wasm::token_owner(&answer, &chain.prefix)
         }
         (Vm::Move, Node { rest: Some(rest), .. }) => {
@@ -120,14 +120,14 @@ async fn owner(
             let ask = || async {
                 rest.move_resource(&object, "0x1::object::ObjectCore", chain.state(height)?).await
             };
-            move_vm::object_owner(&patiently(ask).await?)
+            move_vm::object_owner(&ask_with_retries(ask).await?)
         }
         _ => None,
     }
 }
 
 /// An answer, if there is one soon.
-pub(super) async fn patiently<T, F: Future<Output = Result<T, node::Error>>>(
+pub(super) async fn ask_with_retries<T, F: Future<Output = Result<T, node::Error>>>(
     ask: impl Fn() -> F,
 ) -> Option<T> {
     for step in 0..TRIES {
@@ -152,7 +152,7 @@ pub(super) async fn held(
     if chain.node.evm.is_some() {
         let data = abi::balance_of(*account);
         for contract in contracts {
-            let answer = patiently(|| chain.call(*contract, &data, height)).await;
+            let answer = ask_with_retries(|| chain.call(*contract, &data, height)).await;
             if let Some(amount) = answer.and_then(|answer| abi::read_uint(&answer)) {
                 told.insert(*contract, amount);
             }
@@ -164,7 +164,7 @@ pub(super) async fn held(
     {
         let bech32 = bech32.to_bech32(&chain.prefix);
         let ask = || async { rest.balances(&bech32, chain.state(height)?).await };
-        if let Some(balances) = patiently(ask).await {
+        if let Some(balances) = ask_with_retries(ask).await {
             for contract in left {
                 // A contract whose denom is not known is not in the bank's answer.
                 if let Some(amount) = in_bank(ground, contract, &balances) {
@@ -244,7 +244,7 @@ async fn silent(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report)
                 answer => answer.map(|answer| abi::read_uint(&answer)),
             }
         };
-        let Some(told) = patiently(ask).await else {
+        let Some(told) = ask_with_retries(ask).await else {
             report.unchecked("tokens without balances", 1);
             continue;
         };
@@ -272,7 +272,7 @@ async fn denoms(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report)
         } else {
             let ask = || rest.erc20_of_denom(&denom);
             let asked = retry::until(Backoff::default(), "contract of a denom", ask);
-            tokio::time::timeout(PATIENCE, asked).await.ok().and_then(Result::ok).flatten()
+            tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok().and_then(Result::ok).flatten()
         };
         let Some(told) = told else {
             report.unchecked("denoms", 1);
@@ -296,4 +296,4 @@ fn own_contract(denom: &str) -> Option<Address> {
 }
 
 /// A denom whose contract is not told within this counts as one without an answer.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+const ANSWER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);

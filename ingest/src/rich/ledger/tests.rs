@@ -14,7 +14,7 @@ use store::key::All;
 use store::{Counts, Durability, MemStore, Order, Store, Txn, ranked};
 
 use super::{Flow, apply, balance, flows};
-use crate::rich::Told;
+use crate::rich::BalanceAnswer;
 use schema::rich::Erc20;
 
 fn transfer(from: u8, to: u8, amount: u64) -> Erc20Event {
@@ -118,7 +118,9 @@ fn commit(store: &MemStore, height: u64, events: &[Erc20Event], ledger: &Ledger)
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
     apply(height, events, &mut txn, |asked| {
-        Ok(Some(asked.iter().map(|it| Told::Exactly(held(ledger, it.contract, it.account))).collect()))
+        Ok(Some(
+            asked.iter().map(|it| BalanceAnswer::AtHeight(held(ledger, it.contract, it.account))).collect(),
+        ))
     })
     .unwrap();
     meta::put(&mut txn, &RichLane { height, baseline: 1, next_accounts: String::new() });

@@ -19,7 +19,7 @@ use store::{
 
 use super::chain::{Chain, Derived};
 use crate::Error;
-use crate::index::{self, Ground};
+use crate::index::{self, IndexContext};
 
 /// The tables of NFTs in the chain's scratch store, as some height left them.
 pub(super) struct Nfts {
@@ -99,7 +99,7 @@ pub(super) fn rows(
     let nfts = chain.scratch.snapshot()?;
     let last_tx = before.txs + derived.block.txs.len() as u64;
     let view = View { stored: audited.snapshot, nfts: &*nfts, last_tx };
-    let ground = Ground {
+    let context = IndexContext {
         vm: chain.vm,
         prefix: chain.prefix.clone(),
         mid_chain: chain.begins_late,
@@ -107,7 +107,7 @@ pub(super) fn rows(
     };
     let mut counts = Counts::new(1024);
     let mut txn = Txn::new(&view, &mut counts);
-    for index in &mut index::of_blocks(ground, &view)? {
+    for index in &mut index::of_blocks(context, &view)? {
         index.apply(&derived.block, before, &mut txn)?;
     }
     if let Some(frames) = &derived.frames {

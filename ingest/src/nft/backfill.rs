@@ -14,8 +14,8 @@ use store::{Message, Order, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::Late;
-use super::asker::Asker;
+use super::LateAnswer;
+use super::client::MetadataClient;
 use crate::settled::DEEP;
 use crate::{Error, Mark};
 
@@ -23,7 +23,7 @@ use crate::{Error, Mark};
 const ROUND: usize = 256;
 
 /// A question is given up for this round after this long.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pauses between rounds of older questions in which nothing was answered.
 const PAUSES: Backoff =
@@ -35,18 +35,18 @@ const SOON: Duration = Duration::from_millis(200);
 /// The log has no more than one line of questions without an answer in this time.
 const REMINDER: Duration = Duration::from_mins(1);
 
-/// The asker of one database's open questions.
-pub(crate) struct Completer {
-    pub(crate) asker: Arc<Asker>,
+/// The client of one database's open questions.
+pub(crate) struct Backfill {
+    pub(crate) client: Arc<MetadataClient>,
     pub(crate) store: Arc<dyn Store>,
     /// The block lane, which stores questions and takes answers.
     pub(crate) blocks: watch::Receiver<Mark>,
-    pub(crate) answers: mpsc::Sender<Late>,
+    pub(crate) answers: mpsc::Sender<LateAnswer>,
 }
 
 type Numbered = (u64, Question);
 
-impl Completer {
+impl Backfill {
     /// Runs for ever, or until the lane is gone.
     pub(crate) async fn run(mut self) -> Result<(), Error> {
         let (mut after, mut older_open, mut fruitless, mut due) = (None, false, 0_u32, Instant::now());
@@ -111,25 +111,31 @@ impl Completer {
 
     /// Asks height by height. Gives what is answered, and why something is not, unless the state of one of the `newest`
     /// questions is only not there yet.
-    async fn ask(&self, round: Vec<Numbered>, newest: u64) -> Result<(Vec<Late>, Option<String>), Error> {
+    async fn ask(
+        &self,
+        round: Vec<Numbered>,
+        newest: u64,
+    ) -> Result<(Vec<LateAnswer>, Option<String>), Error> {
         let mut heights: BTreeMap<u64, Vec<Numbered>> = BTreeMap::new();
         for (number, question) in round {
             heights.entry(question_height(number)).or_default().push((number, question));
         }
         let (mut answered, mut failure) = (Vec::new(), None);
         for (height, questions) in heights {
-            let probe = self.asker.probe(height)?;
+            let probe = self.client.probe(height)?;
             let questions = questions.into_iter().filter_map(|(n, it)| Some((n, it.about.clone()?, it)));
             let (abouts, questions): (Vec<About>, Vec<Numbered>) =
                 questions.map(|(number, about, question)| (about, (number, question))).unzip();
-            let asked = self.asker.ask(height, probe.as_ref(), &abouts);
-            let Ok(replies) = tokio::time::timeout(PATIENCE, asked).await else {
-                failure.get_or_insert_with(|| format!("no answer about height {height} within {PATIENCE:?}"));
+            let asked = self.client.ask(height, probe.as_ref(), &abouts);
+            let Ok(replies) = tokio::time::timeout(ANSWER_TIMEOUT, asked).await else {
+                failure.get_or_insert_with(|| {
+                    format!("no answer about height {height} within {ANSWER_TIMEOUT:?}")
+                });
                 continue;
             };
             for ((number, question), reply) in questions.into_iter().zip(replies) {
                 match reply {
-                    Ok(reply) => answered.push(Late { number, question, reply }),
+                    Ok(reply) => answered.push(LateAnswer { number, question, reply }),
                     Err(error) if error.kind() == Kind::NotYet && number > newest => {}
                     Err(error) => failure = failure.or(Some(error.to_string())),
                 }

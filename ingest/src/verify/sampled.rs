@@ -16,8 +16,8 @@ use serde_json::Value;
 use store::{Bounds, Key as _, Message, Order, Snapshot, Store as _, Table, TableSpec, Value as _};
 
 use super::chain::{Chain, Derived};
-use super::made::{self, Nfts};
-use super::members::{Members, Sequences};
+use super::expected_rows::{self, Nfts};
+use super::list_membership::{Members, Sequences};
 use super::sample;
 use crate::Error;
 
@@ -92,7 +92,7 @@ impl Walk<'_> {
             derived.block.answers = chain.answers(&derived.block).await?;
         }
         let calls = calls_before(ground, height)?;
-        let made = made::rows(chain, ground, derived, (&before, &calls))?;
+        let made = expected_rows::rows(chain, ground, derived, (&before, &calls))?;
         let made = made.snapshot()?;
         let check = Check { ground, height, made: &*made };
         check.block(derived, report)?;

@@ -21,28 +21,28 @@ use schema::meta::{self, BlockLane, Named as _, Unconfirmed};
 use store::Snapshot;
 
 use crate::Error;
+use crate::commit_verifier::CommitVerifier;
+use crate::confirmation::Confirmation;
 use crate::derive::Block;
-use crate::endorse::Endorsements;
-use crate::release::Release;
-use crate::source::{self, BlockSource, Patience};
+use crate::source::{self, BlockSource, RetryBackoff};
 
-/// How often two blocks that do not follow each other are both asked for again, where nobody says which is wrong.
+/// How often two blocks that do not link_to_tip each other are both asked for again, where nobody says which is wrong.
 const ATTEMPTS: u32 = 10;
 
-/// The block lane's release.
-pub(crate) struct Links {
+/// The block lane's confirmation.
+pub(crate) struct ChainLinker {
     source: Arc<BlockSource>,
     /// Where signatures are to be verified.
-    endorsements: Option<Endorsements>,
+    commit_verifier: Option<CommitVerifier>,
     /// Waits for its successor.
     held: Option<Block>,
     /// The last that was handed on; none at the beginning of an index.
-    tail: Option<Tail>,
+    last: Option<LastBlock>,
 }
 
 /// What is kept of a block that was handed on.
 #[derive(Clone, Debug)]
-pub(crate) struct Tail {
+pub(crate) struct LastBlock {
     pub(crate) height: u64,
     pub(crate) hash: [u8; 32],
     /// What its successor has to say of its results; unknown in a database that was made or rolled back without.
@@ -52,7 +52,7 @@ pub(crate) struct Tail {
 }
 
 /// How two blocks do not fit.
-enum Misfit {
+enum Mismatch {
     /// The later names another parent.
     Parent(String),
     /// The later says something else about the results of the earlier.
@@ -60,13 +60,13 @@ enum Misfit {
 }
 
 /// Who is wrong when two blocks do not fit.
-enum Wrong {
+enum Culprit {
     Earlier,
     Later,
     Unknown,
 }
 
-impl Tail {
+impl LastBlock {
     /// The last committed block, if there is one.
     pub(crate) fn read(snapshot: &dyn Snapshot, at: &BlockLane) -> Result<Option<Self>, Error> {
         if at.height == 0 {
@@ -99,23 +99,23 @@ impl Tail {
             return Ok(answer.clone());
         }
         let is_it = |block: &BlockAnswer<'_>| block.hash == self.hash && proof::check_header(block).is_ok();
-        Ok(source::known(node, self.height, is_it).await?.bytes)
+        Ok(source::fetch_indexed_block(node, self.height, is_it).await?.bytes)
     }
 
-    /// Whether `next` can follow.
-    fn check(&self, next: &View<'_>) -> Result<(), Misfit> {
+    /// Whether `next` can link_to_tip.
+    fn check(&self, next: &HeaderView<'_>) -> Result<(), Mismatch> {
         if next.parent != Some(self.hash) {
-            return Err(Misfit::Parent(Self::other_parent(next, self)));
+            return Err(Mismatch::Parent(Self::parent_mismatch(next, self)));
         }
         match &self.claims {
             Some(claims) => {
-                next.about_previous.check(claims).map_err(|error| Misfit::Results(error.to_string()))
+                next.about_previous.check(claims).map_err(|error| Mismatch::Results(error.to_string()))
             }
             None => Ok(()),
         }
     }
 
-    fn other_parent(next: &View<'_>, before: &Self) -> String {
+    fn parent_mismatch(next: &HeaderView<'_>, before: &Self) -> String {
         let parent = next.parent.map_or_else(|| "none".to_owned(), |hash| chain::hash::to_hex(&hash));
         let (height, hash) = (next.height, chain::hash::to_hex(&before.hash));
         format!("block {height} names {parent} as its parent, the block before it is {hash}")
@@ -129,67 +129,67 @@ fn claims_of(row: Unconfirmed) -> Option<Claims> {
 }
 
 /// What a block says about the one before.
-struct View<'a> {
+struct HeaderView<'a> {
     height: u64,
     parent: Option<[u8; 32]>,
     about_previous: &'a Commitments,
 }
 
-impl<'a> View<'a> {
+impl<'a> HeaderView<'a> {
     fn of(block: &'a Block) -> Self {
         Self { height: block.height, parent: block.parent, about_previous: &block.about_previous }
     }
 }
 
-impl Links {
-    /// Goes on after `tail`, the last committed block.
+impl ChainLinker {
+    /// Goes on after `last`, the last committed block.
     pub(crate) fn new(
         source: Arc<BlockSource>,
-        endorsements: Option<Endorsements>,
-        tail: Option<Tail>,
+        commit_verifier: Option<CommitVerifier>,
+        last: Option<LastBlock>,
     ) -> Self {
-        Self { source, endorsements, held: None, tail }
+        Self { source, commit_verifier, held: None, last }
     }
 
     /// Makes `held` and `next` fit, by asking again whichever is wrong.
-    async fn settle(&mut self, mut held: Block, mut next: Block) -> Result<(Block, Block), Error> {
-        let mut patience = Patience::new(next.height);
+    async fn link_pair(&mut self, mut held: Block, mut next: Block) -> Result<(Block, Block), Error> {
+        let mut retry = RetryBackoff::new(next.height);
         let mut attempts = 0;
         loop {
-            let Err(misfit) = Tail::of(&held).check(&View::of(&next)) else {
-                let Some(objection) = self.objection(&Tail::of(&held), &next).await? else {
+            let Err(mismatch) = LastBlock::of(&held).check(&HeaderView::of(&next)) else {
+                let Some(rejection) = self.rejection(&LastBlock::of(&held), &next).await? else {
                     return Ok((held, next));
                 };
                 // Either may be of a history that nobody signed.
-                self.source.distrust_block(&next, &objection);
-                self.source.distrust_block(&held, &objection);
-                patience.wait(&objection).await;
-                held = self.follow(self.source.whole(held.height).await?).await?;
+                self.source.distrust_block(&next, &rejection);
+                self.source.distrust_block(&held, &rejection);
+                retry.wait(&rejection).await;
+                held = self.link_to_tip(self.source.whole(held.height).await?).await?;
                 next = self.source.whole(next.height).await?;
                 continue;
             };
-            let reason = misfit.reason();
-            match self.who_is_wrong(&Tail::of(&held), &next).await? {
-                Wrong::Later => {
+            let reason = mismatch.reason();
+            match self.find_culprit(&LastBlock::of(&held), &next).await? {
+                Culprit::Later => {
                     self.source.distrust_block(&next, &reason);
-                    patience.wait(&reason).await;
+                    retry.wait(&reason).await;
                     next = self.source.whole(next.height).await?;
                 }
-                Wrong::Earlier => {
-                    match &misfit {
-                        Misfit::Parent(_) => self.source.distrust_block(&held, &reason),
-                        Misfit::Results(_) => self.source.distrust_results(&held, &reason),
+                Culprit::Earlier => {
+                    match &mismatch {
+                        Mismatch::Parent(_) => self.source.distrust_block(&held, &reason),
+                        Mismatch::Results(_) => self.source.distrust_results(&held, &reason),
                     }
-                    patience.wait(&reason).await;
-                    held = self.follow(self.source.whole(held.height).await?).await?;
+                    retry.wait(&reason).await;
+                    held = self.link_to_tip(self.source.whole(held.height).await?).await?;
                 }
-                Wrong::Unknown if attempts >= ATTEMPTS && matches!(misfit, Misfit::Parent(_)) => {
-                    return Err(fork(&Tail::of(&held), &next));
+                Culprit::Unknown if attempts >= ATTEMPTS && matches!(mismatch, Mismatch::Parent(_)) => {
+                    return Err(fork(&LastBlock::of(&held), &next));
                 }
-                Wrong::Unknown => {
+                Culprit::Unknown => {
                     attempts += 1;
-                    patience.wait(&reason).await;
-                    held = self.follow(self.source.whole(held.height).await?).await?;
+                    retry.wait(&reason).await;
+                    held = self.link_to_tip(self.source.whole(held.height).await?).await?;
                     next = self.source.whole(next.height).await?;
                 }
             }
@@ -197,38 +197,40 @@ impl Links {
     }
 
     /// Makes `next` fit behind what was handed on; an error if it is that which is wrong.
-    async fn follow(&mut self, mut next: Block) -> Result<Block, Error> {
-        let Some(tail) = self.tail.clone() else { return Ok(next) };
-        let mut patience = Patience::new(next.height);
+    async fn link_to_tip(&mut self, mut next: Block) -> Result<Block, Error> {
+        let Some(last) = self.last.clone() else { return Ok(next) };
+        let mut retry = RetryBackoff::new(next.height);
         let mut asked_again = false;
         loop {
-            let Err(misfit) = tail.check(&View::of(&next)) else {
-                let Some(objection) = self.objection(&tail, &next).await? else { return Ok(next) };
-                self.source.distrust_block(&next, &objection);
-                patience.wait(&objection).await;
+            let Err(mismatch) = last.check(&HeaderView::of(&next)) else {
+                let Some(rejection) = self.rejection(&last, &next).await? else { return Ok(next) };
+                self.source.distrust_block(&next, &rejection);
+                retry.wait(&rejection).await;
                 next = self.source.whole(next.height).await?;
                 continue;
             };
-            let reason = misfit.reason();
-            match (self.who_is_wrong(&tail, &next).await?, misfit) {
-                (Wrong::Later, _) => {
+            let reason = mismatch.reason();
+            match (self.find_culprit(&last, &next).await?, mismatch) {
+                (Culprit::Later, _) => {
                     self.source.distrust_block(&next, &reason);
-                    patience.wait(&reason).await;
+                    retry.wait(&reason).await;
                     next = self.source.whole(next.height).await?;
                 }
-                (Wrong::Earlier, Misfit::Results(_)) => return Err(Error::untrue(tail.height, reason)),
-                (Wrong::Unknown, Misfit::Results(_)) => {
+                (Culprit::Earlier, Mismatch::Results(_)) => {
+                    return Err(Error::invalid_block(last.height, reason));
+                }
+                (Culprit::Unknown, Mismatch::Results(_)) => {
                     // With one endpoint, its own second answer is all there is.
-                    let again = self.source.block(tail.height).await?;
-                    if Tail::of(&again).check(&View::of(&next)).is_ok() {
-                        return Err(Error::untrue(tail.height, reason));
+                    let again = self.source.block(last.height).await?;
+                    if LastBlock::of(&again).check(&HeaderView::of(&next)).is_ok() {
+                        return Err(Error::invalid_block(last.height, reason));
                     }
-                    patience.wait(&reason).await;
+                    retry.wait(&reason).await;
                     next = self.source.whole(next.height).await?;
                 }
-                (Wrong::Earlier, Misfit::Parent(_)) => return Err(fork(&tail, &next)),
-                (Wrong::Unknown, Misfit::Parent(_)) if asked_again => return Err(fork(&tail, &next)),
-                (Wrong::Unknown, Misfit::Parent(_)) => {
+                (Culprit::Earlier, Mismatch::Parent(_)) => return Err(fork(&last, &next)),
+                (Culprit::Unknown, Mismatch::Parent(_)) if asked_again => return Err(fork(&last, &next)),
+                (Culprit::Unknown, Mismatch::Parent(_)) => {
                     asked_again = true;
                     next = self.source.whole(next.height).await?;
                 }
@@ -237,111 +239,111 @@ impl Links {
     }
 
     /// What the validators' signatures say against `next` behind `before`, where they are to be verified.
-    async fn objection(&mut self, before: &Tail, next: &Block) -> Result<Option<String>, Error> {
+    async fn rejection(&mut self, before: &LastBlock, next: &Block) -> Result<Option<String>, Error> {
         match &next.answer {
-            Some(answer) => self.objection_to(before, answer).await,
+            Some(answer) => self.rejection_of(before, answer).await,
             None => Ok(None),
         }
     }
 
     /// The same against a `/block` answer that is about a block that fits.
-    async fn objection_to(&mut self, before: &Tail, next: &Bytes) -> Result<Option<String>, Error> {
-        let Some(endorsements) = &mut self.endorsements else { return Ok(None) };
+    async fn rejection_of(&mut self, before: &LastBlock, next: &Bytes) -> Result<Option<String>, Error> {
+        let Some(commit_verifier) = &mut self.commit_verifier else { return Ok(None) };
         let before_answer = before.answer(&self.source.tools.node).await?;
-        endorsements.objection(&before.hash, &before_answer, next).await
+        commit_verifier.rejection(&before.hash, &before_answer, next).await
     }
 
     /// `next`, or what is told instead if it is not the block that is known from elsewhere.
-    async fn as_trusted(&self, mut next: Block) -> Result<Block, Error> {
-        let Some(endorsements) = &self.endorsements else { return Ok(next) };
-        let mut patience = Patience::new(next.height);
-        while let Some(objection) = endorsements.objection_to_trusted(next.height, &next.hash) {
-            self.source.distrust_block(&next, &objection);
-            patience.wait(&objection).await;
+    async fn ensure_trusted(&self, mut next: Block) -> Result<Block, Error> {
+        let Some(commit_verifier) = &self.commit_verifier else { return Ok(next) };
+        let mut retry = RetryBackoff::new(next.height);
+        while let Some(rejection) = commit_verifier.trusted_mismatch(next.height, &next.hash) {
+            self.source.distrust_block(&next, &rejection);
+            retry.wait(&rejection).await;
             next = self.source.whole(next.height).await?;
         }
         Ok(next)
     }
 
     /// Asks the endpoints that did not tell `next` for it. Where they differ, the number of those decides that have it.
-    async fn who_is_wrong(&mut self, before: &Tail, next: &Block) -> Result<Wrong, Error> {
+    async fn find_culprit(&mut self, before: &LastBlock, next: &Block) -> Result<Culprit, Error> {
         let (mut fitting, mut same) = (0, 0);
-        for other in self.source.other_opinions(next).await {
-            let Some((fits, hash)) = opinion(before, next.height, &other) else { continue };
+        for other in self.source.blocks_of_others(next).await {
+            let Some((fits, hash)) = check_answer(before, next.height, &other) else { continue };
             if fits {
-                fitting += usize::from(self.objection_to(before, &other).await?.is_none());
+                fitting += usize::from(self.rejection_of(before, &other).await?.is_none());
             } else if hash == next.hash {
                 same += 1;
             }
         }
         Ok(match (fitting, same) {
-            (0, 0) => Wrong::Unknown,
-            (0, _) => Wrong::Earlier,
-            (_, 0) => Wrong::Later,
+            (0, 0) => Culprit::Unknown,
+            (0, _) => Culprit::Earlier,
+            (_, 0) => Culprit::Later,
             // Who told `next` is one more for it.
             (fitting, same) => match fitting.cmp(&(same + 1)) {
-                Ordering::Greater => Wrong::Later,
-                Ordering::Less => Wrong::Earlier,
-                Ordering::Equal => Wrong::Unknown,
+                Ordering::Greater => Culprit::Later,
+                Ordering::Less => Culprit::Earlier,
+                Ordering::Equal => Culprit::Unknown,
             },
         })
     }
 }
 
-/// The error of a block that does not follow `last`, which is committed.
-fn fork(last: &Tail, next: &Block) -> Error {
+/// The error of a block that does not link_to_tip `last`, which is committed.
+fn fork(last: &LastBlock, next: &Block) -> Error {
     let hex = |hash: &[u8; 32]| hex::encode_upper(hash);
     Error::Fork {
         height: next.height,
         parent: next.parent.as_ref().map_or_else(|| "none".to_owned(), hex),
         stored: hex(&last.hash),
-        told_by: next.told_by.as_ref().map(|told_by| told_by.block.clone()),
+        origin: next.origins.as_ref().map(|origins| origins.block.clone()),
     }
 }
 
 /// Whether the block of `height` that is answered fits behind `before`, and its hash; `None` if it is no true block.
-fn opinion(before: &Tail, height: u64, answer: &[u8]) -> Option<(bool, [u8; 32])> {
+fn check_answer(before: &LastBlock, height: u64, answer: &[u8]) -> Option<(bool, [u8; 32])> {
     let block = chain::comet::parse_block(answer).ok()?;
     if block.header.height != height || proof::check_header(&block).is_err() {
         return None;
     }
     let about_previous = Commitments::of(&block);
-    let view = View { height, parent: block.header.last_block_hash, about_previous: &about_previous };
-    Some((before.check(&view).is_ok(), block.hash))
+    let header = HeaderView { height, parent: block.header.last_block_hash, about_previous: &about_previous };
+    Some((before.check(&header).is_ok(), block.hash))
 }
 
-impl Release<Block> for Links {
-    async fn pass(&mut self, next: Block, is_last: bool) -> Result<Vec<Block>, Error> {
-        let next = self.as_trusted(next).await?;
-        let (mut released, next) = match self.held.take() {
+impl Confirmation<Block> for ChainLinker {
+    async fn push(&mut self, next: Block, is_last: bool) -> Result<Vec<Block>, Error> {
+        let next = self.ensure_trusted(next).await?;
+        let (mut confirmed, next) = match self.held.take() {
             Some(held) => {
-                let (held, next) = Box::pin(self.settle(held, next)).await?;
-                self.tail = Some(Tail::of(&held));
+                let (held, next) = Box::pin(self.link_pair(held, next)).await?;
+                self.last = Some(LastBlock::of(&held));
                 (vec![held], next)
             }
-            None => (Vec::new(), self.follow(next).await?),
+            None => (Vec::new(), self.link_to_tip(next).await?),
         };
         if is_last {
-            self.tail = Some(Tail::of(&next));
-            released.push(next);
+            self.last = Some(LastBlock::of(&next));
+            confirmed.push(next);
         } else {
             self.held = Some(next);
         }
-        Ok(released)
+        Ok(confirmed)
     }
 
-    fn holds(&self) -> bool {
+    fn has_pending(&self) -> bool {
         self.held.is_some()
     }
 
-    fn let_go(&mut self) -> Option<Block> {
+    fn flush(&mut self) -> Option<Block> {
         let held = self.held.take()?;
-        self.tail = Some(Tail::of(&held));
+        self.last = Some(LastBlock::of(&held));
         Some(held)
     }
 }
 
-impl Misfit {
+impl Mismatch {
     fn reason(&self) -> String {
         match self {
             Self::Parent(reason) | Self::Results(reason) => reason.clone(),

@@ -16,20 +16,20 @@ use super::Reply;
 use crate::settled::{Returned, Settled, call_all};
 
 /// Questions of one height that are under way at once, where each is a request of its own.
-const AT_ONCE: usize = 16;
+const CONCURRENT_REQUESTS: usize = 16;
 
 /// Asks the node of one chain.
-pub(crate) struct Asker {
+pub(crate) struct MetadataClient {
     pub(crate) settled: Settled,
     vm: Vm,
     /// A question was given up, and since then none was answered.
-    deaf: AtomicBool,
+    unresponsive: AtomicBool,
 }
 
-impl Asker {
+impl MetadataClient {
     /// Asks about a chain of this kind.
     pub(crate) fn new(settled: Settled, vm: Vm) -> Self {
-        Self { settled, vm, deaf: AtomicBool::new(false) }
+        Self { settled, vm, unresponsive: AtomicBool::new(false) }
     }
 
     fn node(&self) -> &Node {
@@ -37,13 +37,13 @@ impl Asker {
     }
 
     /// Whether the node has not answered of late.
-    pub(crate) fn is_deaf(&self) -> bool {
-        self.deaf.load(Ordering::Relaxed)
+    pub(crate) fn is_unresponsive(&self) -> bool {
+        self.unresponsive.load(Ordering::Relaxed)
     }
 
     /// A question was given up.
     pub(crate) fn give_up(&self) {
-        self.deaf.store(true, Ordering::Relaxed);
+        self.unresponsive.store(true, Ordering::Relaxed);
     }
 
     /// A probe of an indexed height, if its questions need one and its block yields one.
@@ -81,12 +81,12 @@ impl Asker {
                     Err(error) => return vec![Err(error); questions.len()],
                 };
                 let asked: Vec<_> = questions.iter().map(|about| self.by_rest(rest, &state, about)).collect();
-                futures_util::stream::iter(asked).buffered(AT_ONCE).collect().await
+                futures_util::stream::iter(asked).buffered(CONCURRENT_REQUESTS).collect().await
             }
-            _ => vec![Ok(Reply::Unclear); questions.len()],
+            _ => vec![Ok(Reply::Unknown); questions.len()],
         };
         if replies.iter().any(Result::is_ok) {
-            self.deaf.store(false, Ordering::Relaxed);
+            self.unresponsive.store(false, Ordering::Relaxed);
         }
         replies
     }
@@ -108,19 +108,22 @@ impl Asker {
         match about {
             About::Collection(subject) => {
                 let contract = bech32(&subject.address);
-                let info = fixed(state, |state| rest.wasm_smart(&contract, r#"{"contract_info":{}}"#, state))
-                    .await?;
+                let info = answer_or_refusal(state, |state| {
+                    rest.wasm_smart(&contract, r#"{"contract_info":{}}"#, state)
+                })
+                .await?;
                 let Some(name) = info.and_then(|info| wasm::contract_name(&info)) else {
                     return Ok(Reply::No);
                 };
-                let contract = fixed(state, |state| rest.wasm_contract(&contract, state)).await?;
+                let contract = answer_or_refusal(state, |state| rest.wasm_contract(&contract, state)).await?;
                 let creator = contract.and_then(|contract| wasm::contract_creator(&contract, prefix));
                 Ok(Reply::Collection { name, creator })
             }
             About::Uri(token) => {
                 let contract = bech32(&token.collection);
                 let query = serde_json::json!({ "nft_info": { "token_id": token.token_id } }).to_string();
-                let info = fixed(state, |state| rest.wasm_smart(&contract, &query, state)).await?;
+                let info =
+                    answer_or_refusal(state, |state| rest.wasm_smart(&contract, &query, state)).await?;
                 Ok(info.and_then(|info| wasm::token_uri(&info)).map_or(Reply::No, Reply::Uri))
             }
             About::Object(_) => Ok(Reply::No),
@@ -131,7 +134,7 @@ impl Asker {
 async fn move_object(rest: &Rest, state: &StateAt, about: &About) -> Result<Reply, Error> {
     let resource = |address: &[u8], tag: &'static str| {
         let address = Account::from_bytes(address).map(|address| address.to_hex()).unwrap_or_default();
-        fixed(state, move |state| {
+        answer_or_refusal(state, move |state| {
             let address = address.clone();
             async move { rest.move_resource(&address, tag, state).await }
         })
@@ -175,7 +178,7 @@ async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<R
     let first = |about: &About| match about {
         About::Collection(_) => Step::Erc165,
         About::Uri(_) => Step::Uri,
-        About::Object(_) => Step::Done(Ok(Reply::Unclear)),
+        About::Object(_) => Step::Done(Ok(Reply::Unknown)),
     };
     let mut steps: Vec<Step> = questions.iter().map(first).collect();
     loop {
@@ -204,7 +207,7 @@ async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<R
             };
         }
     }
-    let reply = |step| if let Step::Done(reply) = step { reply } else { Ok(Reply::Unclear) };
+    let reply = |step| if let Step::Done(reply) = step { reply } else { Ok(Reply::Unknown) };
     steps.into_iter().map(reply).collect()
 }
 
@@ -232,7 +235,7 @@ fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
     match step {
         Step::Erc165 if answer.and_then(abi::read_bool) == Some(true) => Step::Name,
         Step::Erc165 if subject.owner.is_empty() || decimal(&subject.token_id).is_none() => {
-            done(Reply::Unclear)
+            done(Reply::Unknown)
         }
         Step::Erc165 => Step::OwnerOf,
         Step::OwnerOf => match answer.and_then(abi::read_address) {
@@ -254,8 +257,8 @@ fn decimal(token_id: &str) -> Option<U256> {
     U256::from_str_radix(token_id, 10).ok()
 }
 
-/// The answer to a question about `state`, or about the latest where that one is pruned; `None` is a fixed no.
-async fn fixed<T, F>(state: &StateAt, ask: impl Fn(StateAt) -> F) -> Result<Option<T>, Error>
+/// The answer to a question about `state`, or about the latest where that one is pruned; `None` is a answer_or_refusal no.
+async fn answer_or_refusal<T, F>(state: &StateAt, ask: impl Fn(StateAt) -> F) -> Result<Option<T>, Error>
 where
     F: Future<Output = Result<T, Error>>,
 {

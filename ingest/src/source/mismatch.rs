@@ -11,7 +11,12 @@ use crate::derive::{self, Part};
 
 impl BlockSource {
     /// The answers of `height` with other receipts, or else other results, that fit; `None` if there are none.
-    pub(super) async fn settle(&self, height: u64, raw: &Raw, reason: &str) -> Result<Option<Raw>, Error> {
+    pub(super) async fn resolve_mismatch(
+        &self,
+        height: u64,
+        raw: &Raw,
+        reason: &str,
+    ) -> Result<Option<Raw>, Error> {
         let node = &self.tools.node;
         if let Some(tried) = self.receipts_of_another(height, raw).await? {
             self.distrust(Part::Receipts, raw, reason);

@@ -19,34 +19,34 @@ use store::key::Text;
 use store::{Snapshot, Store};
 use tokio::sync::watch;
 
-use super::asker::Asker;
-use super::{Answers, Asked, NftAt, Reply};
+use super::client::MetadataClient;
+use super::{Answers, NftAt, QuestionKey, Reply};
 use crate::Error;
 
 /// How long a block waits for an answer about its NFTs.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// And how long while the node answers nothing: whoever is deaf holds up no block. Whoever asks on in the background finds
+/// And how long while the node answers nothing: whoever is unresponsive holds up no block. Whoever asks on in the background finds
 /// out when it hears again.
-const SHORT_PATIENCE: Duration = Duration::from_millis(200);
+const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Asks what blocks leave open.
-pub(crate) struct Inquiry {
-    asker: Arc<Asker>,
+pub(crate) struct MetadataFetcher {
+    client: Arc<MetadataClient>,
     store: Arc<dyn Store>,
     /// Whether the index began after the chain did: there are collections and tokens that it does not know.
     mid_chain: bool,
     /// The height whose events are looked at next.
     turn: watch::Sender<u64>,
-    on_the_way: Mutex<OnTheWay>,
+    in_flight: Mutex<InFlight>,
 }
 
 /// What blocks that are not committed yet make known, each with the block's height.
 #[derive(Default)]
-struct OnTheWay(HashMap<Asked, u64>);
+struct InFlight(HashMap<QuestionKey, u64>);
 
-impl OnTheWay {
-    fn has(&self, what: &Asked) -> bool {
+impl InFlight {
+    fn has(&self, what: &QuestionKey) -> bool {
         self.0.contains_key(what)
     }
 
@@ -68,10 +68,15 @@ struct Plan {
     uris: Vec<(Account, About)>,
 }
 
-impl Inquiry {
+impl MetadataFetcher {
     /// For a lane that begins at `next`.
-    pub(crate) fn new(asker: Arc<Asker>, store: Arc<dyn Store>, mid_chain: bool, next: u64) -> Self {
-        Self { asker, store, mid_chain, turn: watch::Sender::new(next), on_the_way: Mutex::default() }
+    pub(crate) fn new(
+        client: Arc<MetadataClient>,
+        store: Arc<dyn Store>,
+        mid_chain: bool,
+        next: u64,
+    ) -> Self {
+        Self { client, store, mid_chain, turn: watch::Sender::new(next), in_flight: Mutex::default() }
     }
 
     /// What the node says about `nfts`, which are of `height`, of whose block `probe` is. What it cannot say now is not among it. To be called for each
@@ -84,12 +89,12 @@ impl Inquiry {
     ) -> Result<Answers, Error> {
         // The sender is ours, so this can only end well.
         drop(self.turn.subscribe().wait_for(|turn| *turn >= height).await);
-        let plan = if nfts.is_empty() || !self.asker.can_ask() {
+        let plan = if nfts.is_empty() || !self.client.can_ask() {
             Plan::default()
         } else {
-            let mut on_the_way = self.on_the_way.lock().unwrap_or_else(PoisonError::into_inner);
-            on_the_way.forget(height);
-            self.plan(height, nfts, &mut on_the_way)?
+            let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+            in_flight.forget(height);
+            self.plan(height, nfts, &mut in_flight)?
         };
         // A height that is asked about again gives nobody the turn who had it already.
         self.turn.send_if_modified(|turn| {
@@ -103,7 +108,7 @@ impl Inquiry {
         let at = (height, probe);
         self.put(at, plan.subjects, &mut answers).await;
         self.put(at, self.collections_of_objects(&answers)?, &mut answers).await;
-        let is_one = |collection: &Account| match answers.get(&Asked::Collection(*collection)) {
+        let is_one = |collection: &Account| match answers.get(&QuestionKey::Collection(*collection)) {
             Some(reply) => matches!(reply, Reply::Collection { .. }),
             None => true,
         };
@@ -123,16 +128,16 @@ impl Inquiry {
         let (mut left, mut tries) = (questions, 0);
         let asking = async {
             while !left.is_empty() {
-                let replies = self.asker.ask(height, probe, &left).await;
+                let replies = self.client.ask(height, probe, &left).await;
                 let (mut again, mut pause) = (Vec::new(), Backoff::default().delay(tries));
                 for (about, reply) in std::mem::take(&mut left).into_iter().zip(replies) {
                     match reply {
-                        Ok(reply) => answers.extend(Asked::of(&about).map(|asked| (asked, reply))),
+                        Ok(reply) => answers.extend(QuestionKey::of(&about).map(|asked| (asked, reply))),
                         Err(error) if error.kind() == Kind::Transient => {
                             pause = pause.max(error.pause().unwrap_or_default());
                             again.push(about);
                         }
-                        // Left to the completer: a block does not wait for the node's state, nor for a node that needs repair.
+                        // Left to the backfill: a block does not wait for the node's state, nor for a node that needs repair.
                         Err(_) => {}
                     }
                 }
@@ -143,31 +148,31 @@ impl Inquiry {
                 }
             }
         };
-        let patience = if self.asker.is_deaf() { SHORT_PATIENCE } else { PATIENCE };
-        if tokio::time::timeout(patience, asking).await.is_err() {
-            self.asker.give_up();
+        let limit = if self.client.is_unresponsive() { SHORT_ANSWER_TIMEOUT } else { ANSWER_TIMEOUT };
+        if tokio::time::timeout(limit, asking).await.is_err() {
+            self.client.give_up();
         }
     }
 
     /// What is to be asked about `nfts`; what they make known is on the way from now on.
-    fn plan(&self, height: u64, nfts: &[NftAt], on_the_way: &mut OnTheWay) -> Result<Plan, Error> {
+    fn plan(&self, height: u64, nfts: &[NftAt], in_flight: &mut InFlight) -> Result<Plan, Error> {
         let snapshot = self.store.snapshot()?;
         let committed: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
-        on_the_way.forget_up_to(committed.height);
+        in_flight.forget_up_to(committed.height);
         let owners = final_owners(nfts);
         let mut plan = Plan::default();
         for nft in nfts {
-            for asked in self.open(&nft.event, &*snapshot, on_the_way)? {
-                on_the_way.0.insert(asked.clone(), height);
+            for asked in self.open(&nft.event, &*snapshot, in_flight)? {
+                in_flight.0.insert(asked.clone(), height);
                 match asked {
-                    Asked::Collection(collection) => {
+                    QuestionKey::Collection(collection) => {
                         plan.subjects.push(About::Collection(subject(collection, &owners)));
                     }
-                    Asked::Object(object) => {
+                    QuestionKey::Object(object) => {
                         let address = object.as_bytes().to_vec();
                         plan.subjects.push(About::Object(Subject { address, ..Subject::default() }));
                     }
-                    Asked::Uri(collection, token_id) => {
+                    QuestionKey::Uri(collection, token_id) => {
                         let key = (collection, token_id);
                         // A token that is burnt at the end of the block has no URI then.
                         if owners.get(&key).is_some_and(Option::is_some) {
@@ -179,7 +184,7 @@ impl Inquiry {
                 }
             }
             for known in makes_known(&nft.event) {
-                on_the_way.0.insert(known, height);
+                in_flight.0.insert(known, height);
             }
         }
         Ok(plan)
@@ -190,37 +195,37 @@ impl Inquiry {
         &self,
         event: &NftEvent,
         snapshot: &dyn Snapshot,
-        on_the_way: &OnTheWay,
-    ) -> Result<Vec<Asked>, Error> {
+        in_flight: &InFlight,
+    ) -> Result<Vec<QuestionKey>, Error> {
         let mut open = Vec::new();
         if let Some(collection) = collection_of(event) {
-            let asked = Asked::Collection(collection);
+            let asked = QuestionKey::Collection(collection);
             if store::table::read::<Refused>(snapshot, &Owner(collection))?.is_some() {
                 return Ok(open);
             }
             let is_known = store::table::read::<Collections>(snapshot, &Owner(collection))?.is_some();
-            if !is_known && !on_the_way.has(&asked) {
+            if !is_known && !in_flight.has(&asked) {
                 open.push(asked);
             }
         }
         match event {
             NftEvent::Mint { collection, token_id, uri, object, .. } => match (object, token_id, uri) {
                 (Some(_), Some(_), Some(_)) => {}
-                (Some(object), ..) => open.push(Asked::Object(*object)),
+                (Some(object), ..) => open.push(QuestionKey::Object(*object)),
                 // A token that is minted again may have another URI.
-                (None, Some(token_id), None) => open.push(Asked::Uri(*collection, token_id.clone())),
+                (None, Some(token_id), None) => open.push(QuestionKey::Uri(*collection, token_id.clone())),
                 (None, ..) => {}
             },
             NftEvent::Transfer { token: TokenRef::Id { collection, token_id }, .. } => {
-                let asked = Asked::Uri(*collection, token_id.clone());
+                let asked = QuestionKey::Uri(*collection, token_id.clone());
                 let key = (Owner(*collection), Text(token_id.clone()));
-                if !on_the_way.has(&asked) && store::table::read::<Tokens>(snapshot, &key)?.is_none() {
+                if !in_flight.has(&asked) && store::table::read::<Tokens>(snapshot, &key)?.is_none() {
                     open.push(asked);
                 }
             }
             NftEvent::Transfer { token: TokenRef::Object(object), .. } if self.mid_chain => {
-                let asked = Asked::Object(*object);
-                if !on_the_way.has(&asked) && !is_known_object(snapshot, *object)? {
+                let asked = QuestionKey::Object(*object);
+                if !in_flight.has(&asked) && !is_known_object(snapshot, *object)? {
                     open.push(asked);
                 }
             }
@@ -243,7 +248,7 @@ impl Inquiry {
         for reply in answers.values() {
             if let Reply::Token { collection, .. } = reply
                 && seen.insert(*collection)
-                && !answers.contains_key(&Asked::Collection(*collection))
+                && !answers.contains_key(&QuestionKey::Collection(*collection))
                 && !is_settled(&*snapshot, *collection)?
             {
                 let address = collection.as_bytes().to_vec();
@@ -269,12 +274,12 @@ fn collection_of(event: &NftEvent) -> Option<Account> {
 }
 
 /// What need not be asked about after an event.
-fn makes_known(event: &NftEvent) -> Vec<Asked> {
+fn makes_known(event: &NftEvent) -> Vec<QuestionKey> {
     match event {
-        NftEvent::Create { collection, .. } => vec![Asked::Collection(*collection)],
+        NftEvent::Create { collection, .. } => vec![QuestionKey::Collection(*collection)],
         NftEvent::Mint { collection, token_id, object, .. } => {
-            let uri = token_id.iter().map(|token_id| Asked::Uri(*collection, token_id.clone()));
-            uri.chain(object.map(Asked::Object)).collect()
+            let uri = token_id.iter().map(|token_id| QuestionKey::Uri(*collection, token_id.clone()));
+            uri.chain(object.map(QuestionKey::Object)).collect()
         }
         _ => Vec::new(),
     }

@@ -12,7 +12,7 @@ const NICER_BY: i32 = 15;
 /// Gives the calling thread the priority of the index; to be called where a runtime starts its threads. One that cannot be
 /// lowered works as well, only less politely. Only on Linux has a thread a priority of its own: elsewhere the same call
 /// would slow down the threads that answer requests too.
-pub fn behind_readers() {
+pub fn lower_thread_priority() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{getpriority_process, setpriority_process};
@@ -26,7 +26,7 @@ pub fn behind_readers() {
 }
 
 /// Lets whoever waits for this core have it.
-pub(crate) fn after_you() {
+pub(crate) fn yield_core() {
     std::thread::yield_now();
 }
 
@@ -42,7 +42,7 @@ mod tests {
         let own = getpriority_process(Some(getpid())).unwrap() + 2;
         setpriority_process(Some(getpid()), own).unwrap();
         let lowered = std::thread::spawn(|| {
-            behind_readers();
+            lower_thread_priority();
             getpriority_process(None).unwrap()
         });
         assert_eq!(lowered.join().unwrap(), (own + NICER_BY).min(19));

@@ -13,10 +13,10 @@ use chain::proof;
 use node::Node;
 
 use crate::Error;
-use crate::source::{Patience, insist};
+use crate::source::{RetryBackoff, retry_until};
 
 /// Follows the validators of one chain.
-pub(crate) struct Endorsements {
+pub(crate) struct CommitVerifier {
     node: Arc<Node>,
     chain_id: String,
     /// A height and its block's hash that are known from elsewhere.
@@ -25,14 +25,14 @@ pub(crate) struct Endorsements {
     set: Option<Validators>,
 }
 
-impl Endorsements {
+impl CommitVerifier {
     pub(crate) fn new(node: Arc<Node>, chain_id: String, trusted: Option<(u64, [u8; 32])>) -> Self {
         Self { node, chain_id, trusted, set: None }
     }
 
     /// What speaks against `next`, a `/block` answer, as the successor of `before`, the answer about the block of `hash`;
     /// nothing if the validators of `before` signed it.
-    pub(crate) async fn objection(
+    pub(crate) async fn rejection(
         &mut self,
         hash: &[u8; 32],
         before: &Bytes,
@@ -47,8 +47,8 @@ impl Endorsements {
             Some((trusted, _)) if height < trusted => return Ok(None),
             _ => {}
         }
-        if let Some(objection) = self.objection_to_trusted(height, hash) {
-            return Ok(Some(objection));
+        if let Some(rejection) = self.trusted_mismatch(height, hash) {
+            return Ok(Some(rejection));
         }
         if next.full_header.validators_hash != before.full_header.next_validators_hash {
             return Ok(Some(format!(
@@ -56,13 +56,13 @@ impl Endorsements {
                 height + 1
             )));
         }
-        self.follow_set(before).await?;
+        self.update_validators(before).await?;
         let Some(set) = &self.set else { return Ok(Some("the validators are not known".to_owned())) };
         Ok(signed(&self.chain_id, hash, before, next, set).err())
     }
 
     /// Whether another block than this one is known from elsewhere to be that of `height`.
-    pub(crate) fn objection_to_trusted(&self, height: u64, hash: &[u8; 32]) -> Option<String> {
+    pub(crate) fn trusted_mismatch(&self, height: u64, hash: &[u8; 32]) -> Option<String> {
         let (_, known) = self.trusted.filter(|(trusted, _)| *trusted == height)?;
         (known != *hash).then(|| {
             let hash = chain::hash::to_hex(hash);
@@ -72,30 +72,31 @@ impl Endorsements {
 
     /// Makes the set that of `block`: asked for until it hashes to what the header says. An error if every endpoint tells of keys
     /// that are not known.
-    async fn follow_set(&mut self, block: &BlockAnswer<'_>) -> Result<(), Error> {
+    async fn update_validators(&mut self, block: &BlockAnswer<'_>) -> Result<(), Error> {
         if self.set.as_ref().is_some_and(|set| light::check_validators(block, set).is_ok()) {
             return Ok(());
         }
         let height = block.header.height;
-        let mut patience = Patience::new(height);
+        let mut retry = RetryBackoff::new(height);
         let mut unknown_keys = 0;
         loop {
-            let pages = insist(height, "validators", || self.node.comet.validators(height)).await?;
-            match set_of(block, pages.iter().map(|page| &*page.bytes)) {
+            let pages = retry_until(height, "validators", || self.node.comet.validators(height)).await?;
+            match parse_validator_set(block, pages.iter().map(|page| &*page.bytes)) {
                 Ok(set) => {
                     self.set = Some(set);
                     return Ok(());
                 }
                 Err(error) => {
                     let reason = error.to_string();
-                    unknown_keys += usize::from(matches!(error, BadSet::Bad(BadValidators::Key { .. })));
+                    unknown_keys +=
+                        usize::from(matches!(error, InvalidValidators::Bad(BadValidators::Key { .. })));
                     if unknown_keys > self.node.comet.endpoints().len() {
                         return Err(Error::Unverifiable { height, reason });
                     }
                     if let Some(page) = pages.first() {
                         self.node.distrust(&page.origin, &reason);
                     }
-                    patience.wait(&reason).await;
+                    retry.wait(&reason).await;
                 }
             }
         }
@@ -104,7 +105,7 @@ impl Endorsements {
 
 /// Why pages are not the validators of a block.
 #[derive(Debug, thiserror::Error)]
-enum BadSet {
+enum InvalidValidators {
     #[error(transparent)]
     Bad(#[from] BadValidators),
     #[error(transparent)]
@@ -112,7 +113,10 @@ enum BadSet {
 }
 
 /// The validators of `block`, out of the pages of `/validators`.
-fn set_of<'a>(block: &BlockAnswer<'_>, pages: impl Iterator<Item = &'a [u8]>) -> Result<Validators, BadSet> {
+fn parse_validator_set<'a>(
+    block: &BlockAnswer<'_>,
+    pages: impl Iterator<Item = &'a [u8]>,
+) -> Result<Validators, InvalidValidators> {
     let mut list = Vec::new();
     for page in pages {
         list.extend(light::parse_validators(page)?.validators);

@@ -27,7 +27,7 @@ pub struct Rules {
 
 /// Tools of one worker. Not shared while in use.
 #[derive(Debug)]
-pub struct Workshop {
+pub struct WorkerState {
     pub(crate) tx: Encoder,
     pub(crate) evm_tx: Encoder,
     pub(crate) calls: Encoder,
@@ -38,16 +38,16 @@ pub struct Workshop {
     pub(crate) body: Vec<u8>,
 }
 
-/// All workshops of a process, and the rules that hold now.
+/// All workers of a process, and the rules that hold now.
 #[derive(Debug)]
-pub struct Workshops {
+pub struct WorkerPool {
     codec: Arc<Codec>,
     rules: RwLock<Arc<Rules>>,
-    idle: Mutex<Vec<Workshop>>,
+    idle: Mutex<Vec<WorkerState>>,
 }
 
-impl Workshops {
-    /// Workshops for the database that `codec` was loaded from.
+impl WorkerPool {
+    /// WorkerPool for the database that `codec` was loaded from.
     pub fn new(codec: Arc<Codec>, rules: Rules) -> Self {
         Self { codec, rules: RwLock::new(Arc::new(rules)), idle: Mutex::default() }
     }
@@ -68,20 +68,20 @@ impl Workshops {
         *rules = Arc::new(Rules { registry, descriptors, ..(**rules).clone() });
     }
 
-    /// Lends a workshop to `work`. There are never more of them than ran at the same time.
-    pub fn with<R>(&self, work: impl FnOnce(&mut Workshop) -> R) -> Result<R, schema::Error> {
+    /// Lends a worker to `work`. There are never more of them than ran at the same time.
+    pub fn with<R>(&self, work: impl FnOnce(&mut WorkerState) -> R) -> Result<R, schema::Error> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut workshop = match idle {
-            Some(workshop) => workshop,
-            None => self.furnish()?,
+        let mut worker = match idle {
+            Some(worker) => worker,
+            None => self.new_worker()?,
         };
-        let result = work(&mut workshop);
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(workshop);
+        let result = work(&mut worker);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
         Ok(result)
     }
 
-    fn furnish(&self) -> Result<Workshop, schema::Error> {
-        Ok(Workshop {
+    fn new_worker(&self) -> Result<WorkerState, schema::Error> {
+        Ok(WorkerState {
             tx: self.codec.encoder(Kind::Tx)?,
             evm_tx: self.codec.encoder(Kind::EvmTx)?,
             calls: self.codec.encoder(Kind::Calls)?,
