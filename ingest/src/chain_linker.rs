@@ -1,14 +1,15 @@
-//! Blocks against their neighbours, before they are committed: each names the hash of the one before and what its results
-//! come to (`indexing.md` §17).
+//! Chain linking: each block is checked against its neighbours before it is committed. A header names the parent's hash
+//! and the digests of the parent's results (`indexing.md` §17).
 //!
 //! ```text
-//! fetched ──▶ held until the next one confirms it ──▶ committed
-//!             at the head: committed at once, and confirmed by the next one as soon as there is one
+//! fetched ──▶ held until the next block confirms it ──▶ committed
+//!             at the head: committed at once, confirmed when the next block arrives
 //! ```
 //!
-//! What must hold: two blocks that do not fit are never both handed on; who of them is wrong is decided by asking another
-//! endpoint, and the one that told it is distrusted; a block that was committed and turns out wrong ends the lane with an
-//! error that says so, for whoever can take it back.
+//! # Invariants
+//! * Two blocks that do not fit together are never both released.
+//! * Another endpoint decides which of the two is wrong; the endpoint that served the wrong block is distrusted.
+//! * If a committed block turns out to be wrong, the lane ends with an error that names it; the daemon rewinds.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -26,40 +27,40 @@ use crate::confirmation::Confirmation;
 use crate::derive::Block;
 use crate::source::{self, BlockSource, RetryBackoff};
 
-/// How often two blocks that do not link_to_tip each other are both asked for again, where nobody says which is wrong.
+/// Refetches of both blocks if they do not fit and no other endpoint decides which one is wrong.
 const ATTEMPTS: u32 = 10;
 
-/// The block lane's confirmation.
+/// Confirmation of blocks by their successors.
 pub(crate) struct ChainLinker {
     source: Arc<BlockSource>,
-    /// Where signatures are to be verified.
+    /// Set if signatures are verified.
     commit_verifier: Option<CommitVerifier>,
-    /// Waits for its successor.
+    /// The block that waits for its successor.
     held: Option<Block>,
-    /// The last that was handed on; none at the beginning of an index.
+    /// The last released block; none at the beginning of an index.
     last: Option<LastBlock>,
 }
 
-/// What is kept of a block that was handed on.
+/// The data of the last released block that its successor is checked against.
 #[derive(Clone, Debug)]
 pub(crate) struct LastBlock {
     pub(crate) height: u64,
     pub(crate) hash: [u8; 32],
-    /// What its successor has to say of its results; unknown in a database that was made or rolled back without.
+    /// Digests of its results, for its successor's header; unknown after a rollback, or if results are not verified.
     pub(crate) claims: Option<Claims>,
-    /// The `/block` answer, where signatures are to be verified.
+    /// The `/block` answer, if signatures are verified.
     pub(crate) answer: Option<Bytes>,
 }
 
-/// How two blocks do not fit.
+/// How two neighbouring blocks contradict each other.
 enum Mismatch {
-    /// The later names another parent.
+    /// The later block names another parent.
     Parent(String),
-    /// The later says something else about the results of the earlier.
+    /// The later block states other digests of the earlier block's results.
     Results(String),
 }
 
-/// Who is wrong when two blocks do not fit.
+/// The wrong one of two blocks that contradict each other.
 enum Culprit {
     Earlier,
     Later,
@@ -92,8 +93,8 @@ impl LastBlock {
         }
     }
 
-    /// The `/block` answer about it, which is asked for again of an earlier run's last block: its hash says that it is the
-    /// one whose header was checked.
+    /// The `/block` answer of this block. The last block of an earlier run is fetched again; its hash shows that it is
+    /// the block whose header was checked.
     async fn answer(&self, node: &Node) -> Result<Bytes, Error> {
         if let Some(answer) = &self.answer {
             return Ok(answer.clone());
@@ -102,7 +103,7 @@ impl LastBlock {
         Ok(source::fetch_indexed_block(node, self.height, is_it).await?.bytes)
     }
 
-    /// Whether `next` can link_to_tip.
+    /// Checks that `next` can follow this block.
     fn check(&self, next: &HeaderView<'_>) -> Result<(), Mismatch> {
         if next.parent != Some(self.hash) {
             return Err(Mismatch::Parent(Self::parent_mismatch(next, self)));
@@ -122,13 +123,13 @@ impl LastBlock {
     }
 }
 
-/// What was kept for the next header to confirm; nothing if the row is none.
+/// The stored digests that the next header must confirm; none if the row is malformed.
 fn claims_of(row: Unconfirmed) -> Option<Claims> {
     let results_hash = row.results_hash.try_into().ok()?;
     Some(Claims { height: row.height, results_hash, app_hash: row.app_hash })
 }
 
-/// What a block says about the one before.
+/// The statements of a header about the previous block.
 struct HeaderView<'a> {
     height: u64,
     parent: Option<[u8; 32]>,
@@ -142,7 +143,7 @@ impl<'a> HeaderView<'a> {
 }
 
 impl ChainLinker {
-    /// Goes on after `last`, the last committed block.
+    /// Continues after `last`, the last committed block.
     pub(crate) fn new(
         source: Arc<BlockSource>,
         commit_verifier: Option<CommitVerifier>,
@@ -151,7 +152,7 @@ impl ChainLinker {
         Self { source, commit_verifier, held: None, last }
     }
 
-    /// Makes `held` and `next` fit, by asking again whichever is wrong.
+    /// Refetches `held` or `next`, whichever is wrong, until they fit.
     async fn link_pair(&mut self, mut held: Block, mut next: Block) -> Result<(Block, Block), Error> {
         let mut retry = RetryBackoff::new(next.height);
         let mut attempts = 0;
@@ -160,7 +161,7 @@ impl ChainLinker {
                 let Some(rejection) = self.rejection(&LastBlock::of(&held), &next).await? else {
                     return Ok((held, next));
                 };
-                // Either may be of a history that nobody signed.
+                // Either may belong to a history without signatures.
                 self.source.distrust_block(&next, &rejection);
                 self.source.distrust_block(&held, &rejection);
                 retry.wait(&rejection).await;
@@ -196,7 +197,7 @@ impl ChainLinker {
         }
     }
 
-    /// Makes `next` fit behind what was handed on; an error if it is that which is wrong.
+    /// Refetches `next` until it fits behind the last released block; an error if that block is the wrong one.
     async fn link_to_tip(&mut self, mut next: Block) -> Result<Block, Error> {
         let Some(last) = self.last.clone() else { return Ok(next) };
         let mut retry = RetryBackoff::new(next.height);
@@ -220,7 +221,7 @@ impl ChainLinker {
                     return Err(Error::invalid_block(last.height, reason));
                 }
                 (Culprit::Unknown, Mismatch::Results(_)) => {
-                    // With one endpoint, its own second answer is all there is.
+                    // With one endpoint, its second answer is the only evidence.
                     let again = self.source.block(last.height).await?;
                     if LastBlock::of(&again).check(&HeaderView::of(&next)).is_ok() {
                         return Err(Error::invalid_block(last.height, reason));
@@ -238,7 +239,8 @@ impl ChainLinker {
         }
     }
 
-    /// What the validators' signatures say against `next` behind `before`, where they are to be verified.
+    /// The reason why the validators' signatures reject `next` as the successor of `before`; none if they accept it or
+    /// are not verified.
     async fn rejection(&mut self, before: &LastBlock, next: &Block) -> Result<Option<String>, Error> {
         match &next.answer {
             Some(answer) => self.rejection_of(before, answer).await,
@@ -246,14 +248,14 @@ impl ChainLinker {
         }
     }
 
-    /// The same against a `/block` answer that is about a block that fits.
+    /// The same for a raw `/block` answer about a block that fits.
     async fn rejection_of(&mut self, before: &LastBlock, next: &Bytes) -> Result<Option<String>, Error> {
         let Some(commit_verifier) = &mut self.commit_verifier else { return Ok(None) };
         let before_answer = before.answer(&self.source.tools.node).await?;
         commit_verifier.rejection(&before.hash, &before_answer, next).await
     }
 
-    /// `next`, or what is told instead if it is not the block that is known from elsewhere.
+    /// Refetches `next` until it does not contradict the operator's trusted block.
     async fn ensure_trusted(&self, mut next: Block) -> Result<Block, Error> {
         let Some(commit_verifier) = &self.commit_verifier else { return Ok(next) };
         let mut retry = RetryBackoff::new(next.height);
@@ -265,7 +267,7 @@ impl ChainLinker {
         Ok(next)
     }
 
-    /// Asks the endpoints that did not tell `next` for it. Where they differ, the number of those decides that have it.
+    /// Fetches the height of `next` from the other endpoints; a majority decides.
     async fn find_culprit(&mut self, before: &LastBlock, next: &Block) -> Result<Culprit, Error> {
         let (mut fitting, mut same) = (0, 0);
         for other in self.source.blocks_of_others(next).await {
@@ -280,7 +282,7 @@ impl ChainLinker {
             (0, 0) => Culprit::Unknown,
             (0, _) => Culprit::Earlier,
             (_, 0) => Culprit::Later,
-            // Who told `next` is one more for it.
+            // The endpoint that served `next` counts too.
             (fitting, same) => match fitting.cmp(&(same + 1)) {
                 Ordering::Greater => Culprit::Later,
                 Ordering::Less => Culprit::Earlier,
@@ -290,7 +292,7 @@ impl ChainLinker {
     }
 }
 
-/// The error of a block that does not link_to_tip `last`, which is committed.
+/// The error for a block that does not follow `last`, which is committed.
 fn fork(last: &LastBlock, next: &Block) -> Error {
     let hex = |hash: &[u8; 32]| hex::encode_upper(hash);
     Error::Fork {
@@ -301,7 +303,7 @@ fn fork(last: &LastBlock, next: &Block) -> Error {
     }
 }
 
-/// Whether the block of `height` that is answered fits behind `before`, and its hash; `None` if it is no true block.
+/// Whether an answered block of `height` fits behind `before`, and its hash; `None` if the answer is no valid block.
 fn check_answer(before: &LastBlock, height: u64, answer: &[u8]) -> Option<(bool, [u8; 32])> {
     let block = chain::comet::parse_block(answer).ok()?;
     if block.header.height != height || proof::check_header(&block).is_err() {

@@ -1,8 +1,12 @@
-//! Whether a block was decided by the validators whose turn it was: their signatures stand in the block after it.
+//! Light client: verifies that the validators whose turn it was signed a block. The signatures (the commit) are in the
+//! next block.
 //!
-//! Trust passes from header to header: the first block is believed (or the one that the operator names), and each header
-//! says which validators are next. What must hold: a block below the trusted height is not looked at; one above it never
-//! passes with signatures that do not verify.
+//! Trust passes from header to header: the first block is trusted (or the one that the operator names), and each header
+//! names the next validator set.
+//!
+//! # Invariants
+//! * Blocks below the trusted height are not verified.
+//! * A block above it is never accepted with signatures that do not verify.
 
 use std::sync::Arc;
 
@@ -15,13 +19,13 @@ use node::Node;
 use crate::Error;
 use crate::source::{RetryBackoff, retry_until};
 
-/// Follows the validators of one chain.
+/// Verifies commits of one chain with its current validator set.
 pub(crate) struct CommitVerifier {
     node: Arc<Node>,
     chain_id: String,
-    /// A height and its block's hash that are known from elsewhere.
+    /// A height and its block's hash that the operator trusts.
     trusted: Option<(u64, [u8; 32])>,
-    /// The validators of the block that was looked at last.
+    /// The validator set of the last verified block.
     set: Option<Validators>,
 }
 
@@ -30,8 +34,8 @@ impl CommitVerifier {
         Self { node, chain_id, trusted, set: None }
     }
 
-    /// What speaks against `next`, a `/block` answer, as the successor of `before`, the answer about the block of `hash`;
-    /// nothing if the validators of `before` signed it.
+    /// The reason to reject `next`, a `/block` answer, as the successor of `before`, the answer for the block with
+    /// `hash`; none if the validators of `before` signed it.
     pub(crate) async fn rejection(
         &mut self,
         hash: &[u8; 32],
@@ -61,7 +65,7 @@ impl CommitVerifier {
         Ok(signed(&self.chain_id, hash, before, next, set).err())
     }
 
-    /// Whether another block than this one is known from elsewhere to be that of `height`.
+    /// The mismatch with the operator's trusted block, if `height` is its height and `hash` is not its hash.
     pub(crate) fn trusted_mismatch(&self, height: u64, hash: &[u8; 32]) -> Option<String> {
         let (_, known) = self.trusted.filter(|(trusted, _)| *trusted == height)?;
         (known != *hash).then(|| {
@@ -70,8 +74,8 @@ impl CommitVerifier {
         })
     }
 
-    /// Makes the set that of `block`: asked for until it hashes to what the header says. An error if every endpoint tells of keys
-    /// that are not known.
+    /// Fetches the validator set of `block` until it matches the hash in the header. An error if every endpoint returns
+    /// keys of an unknown type.
     async fn update_validators(&mut self, block: &BlockAnswer<'_>) -> Result<(), Error> {
         if self.set.as_ref().is_some_and(|set| light::check_validators(block, set).is_ok()) {
             return Ok(());
@@ -103,7 +107,7 @@ impl CommitVerifier {
     }
 }
 
-/// Why pages are not the validators of a block.
+/// The reason why pages are not the validator set of a block.
 #[derive(Debug, thiserror::Error)]
 enum InvalidValidators {
     #[error(transparent)]
@@ -112,7 +116,7 @@ enum InvalidValidators {
     Wrong(#[from] WrongValidators),
 }
 
-/// The validators of `block`, out of the pages of `/validators`.
+/// The validators of `block` from the pages of `/validators`.
 fn parse_validator_set<'a>(
     block: &BlockAnswer<'_>,
     pages: impl Iterator<Item = &'a [u8]>,
@@ -126,7 +130,7 @@ fn parse_validator_set<'a>(
     Ok(set)
 }
 
-/// Whether `set` signed `before`, as `next` says.
+/// Checks that `set` signed `before`, by the commit in `next`.
 fn signed(
     chain_id: &str,
     hash: &[u8; 32],

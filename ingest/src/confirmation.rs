@@ -1,21 +1,21 @@
-//! When a height that was fetched may be committed.
+//! Confirmation: the decision when a fetched height may be committed.
 
 use crate::Error;
 
-/// Decides it, for the heights of one lane in their order.
+/// Decides when a fetched height may be committed; called once per height, in order.
 pub(crate) trait Confirmation<I>: Send {
-    /// Takes the next height and gives those that may be committed now, in order. `is_last` says that no later one is
-    /// known of: nothing can be waited for. An error ends the lane.
+    /// Takes the next height and returns the heights that may be committed now, in order. `is_last`: no later height is
+    /// known, so there is nothing to wait for. An error ends the lane.
     fn push(&mut self, item: I, is_last: bool) -> impl Future<Output = Result<Vec<I>, Error>> + Send;
 
-    /// Whether a height waits for the next one.
+    /// Whether a height waits for its successor.
     fn has_pending(&self) -> bool;
 
-    /// Gives the height that waits: the next one does not come.
+    /// Returns the waiting height; called if its successor does not arrive.
     fn flush(&mut self) -> Option<I>;
 }
 
-/// Every height at once.
+/// Confirms every height at once.
 pub(crate) struct Immediate;
 
 impl<I: Send> Confirmation<I> for Immediate {

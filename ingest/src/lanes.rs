@@ -1,7 +1,7 @@
-//! The lanes of an ingest, made and run.
+//! Construction and supervision of the lanes.
 //!
-//! Those of internal transactions and of the rich list may fail by themselves (a node that does not trace, or has forgotten
-//! its state): they are tried again, and everything else goes on.
+//! The lanes of internal transactions and of the rich list may fail (a node that does not trace, or has pruned its
+//! state): they are restarted, and the others continue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,18 +28,17 @@ use crate::settled::Settled;
 use crate::sink::{BlockSink, CallSink};
 use crate::source::{BlockSource, CallSource, Pace, Proposers, ReceiptFallback, Refresher, Tools};
 
-/// Answers between the one who asks and the lane.
+/// NFT metadata answers between the backfill and the lane.
 const ANSWERS_IN_FLIGHT: usize = 16;
 
-/// A lane that the others can do without is tried again after this long.
+/// Pause before a failed optional lane is restarted.
 const RETRY_LANE: Duration = Duration::from_secs(30);
 
-/// How often the node is asked whether it can trace the last block of the block lane.
+/// Poll interval while no height can be traced.
 const RETRY_PRUNED: Duration = Duration::from_secs(5);
 
 impl Ingest {
-    /// Runs the block lane until `halt` becomes true, with somebody beside it who asks what its blocks could not wait for;
-    /// if that fails, it makes `halt` true.
+    /// Runs the block lane and the backfill of NFT metadata until `halt`. A backfill error sets `halt`.
     pub(crate) async fn run_blocks(&self, halt: &watch::Sender<bool>) -> Result<(), Error> {
         let client = Arc::new(MetadataClient::new(self.settled(), self.config.vm));
         let (answers, late) = mpsc::channel(ANSWERS_IN_FLIGHT);
@@ -53,7 +52,7 @@ impl Ingest {
         let completing = async {
             match backfill.run().await {
                 Err(error) => error,
-                // It only ends with the lane.
+                // The backfill only ends with the lane.
                 Ok(()) => std::future::pending().await,
             }
         };
@@ -109,7 +108,7 @@ impl Ingest {
         })
     }
 
-    /// Runs the internal-transaction lane, again and again if it fails, until it is told to stop.
+    /// Runs the internal-transaction lane, and restarts it after errors, until `halt`.
     pub(crate) async fn run_calls(&self, mut halt: watch::Receiver<bool>) {
         while self.has_calls() && !*halt.borrow() {
             meter::lane_stopped("internal_txs", false);
@@ -126,8 +125,8 @@ impl Ingest {
         }
     }
 
-    /// If `error` says that the node has pruned the next height's state, waits until the lane can continue after it;
-    /// otherwise gives the error back.
+    /// If `error` means that the node has pruned the next height's state, waits until the lane can continue after it;
+    /// otherwise returns the error.
     async fn past_pruned(&self, error: Error, halt: &mut watch::Receiver<bool>) -> Result<(), Error> {
         let Some(pruned) = pruned_height(&error) else { return Err(error) };
         let skipping = async {
@@ -146,7 +145,7 @@ impl Ingest {
         }
     }
 
-    /// Runs the rich list's lane, again and again if it fails, until it is told to stop.
+    /// Runs the rich list's lane, and restarts it after errors, until `halt`.
     pub(crate) async fn run_rich_list(&self, mut halt: watch::Receiver<bool>) {
         while self.has_rich_list() && !*halt.borrow() {
             meter::lane_stopped("rich_list", false);
@@ -168,7 +167,7 @@ impl Ingest {
         }
     }
 
-    /// Waits until a lane that the others can do without is worth another try, or is to stop.
+    /// Waits before a failed optional lane is restarted, or until `halt`.
     async fn after_failure(&self, lane: &str, error: &Error, halt: &mut watch::Receiver<bool>) {
         let waiting = async {
             if error.is_full() {

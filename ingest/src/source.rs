@@ -1,4 +1,4 @@
-//! From the node to a derived height: what is asked, when it is asked again, and who renders what we cannot.
+//! Sources of heights: requests, retries, checks, and the fallback to the node's rendering of transactions.
 
 mod answers;
 mod blocks;
@@ -27,16 +27,16 @@ pub(crate) use self::registry::{Refresher, bootstrap};
 use crate::Error;
 use crate::derive::{Rules, WorkerPool, WorkerState};
 
-/// What every source works with.
+/// Shared by all sources.
 pub(crate) struct Tools {
     pub(crate) node: Arc<Node>,
     pub(crate) workers: Arc<WorkerPool>,
-    /// One permit for each core: deriving is work, not waiting.
+    /// One permit per core: deriving is CPU work.
     pub(crate) cores: Arc<Semaphore>,
 }
 
 impl Tools {
-    /// Runs `work` on a thread for work, when a core is free.
+    /// Runs `work` on the blocking pool, when a core is free.
     pub(crate) async fn derive<R: Send + 'static>(
         &self,
         height: u64,
@@ -55,8 +55,7 @@ impl Tools {
     }
 }
 
-/// How many heights may be derived at once. Traces have permits of their own, and fewer: however many wait to be derived,
-/// a block does not wait behind them.
+/// Limits of concurrent derivations. Traces have permits of their own, and fewer: queued traces never delay a block.
 #[derive(Clone, Debug)]
 pub(crate) struct Cores {
     pub(crate) blocks: Arc<Semaphore>,
@@ -70,8 +69,8 @@ impl Cores {
     }
 }
 
-/// Asks until there is an answer. What will never come is an error; everything else is asked again for ever, ever more
-/// slowly, and said in the log.
+/// Retries until there is an answer, with backoff and without a limit; failures are logged. A permanent failure is an
+/// error.
 pub(crate) async fn retry_until<T, F: Future<Output = Result<T, node::Error>>>(
     height: u64,
     what: &'static str,
@@ -80,7 +79,7 @@ pub(crate) async fn retry_until<T, F: Future<Output = Result<T, node::Error>>>(
     retry_with(Backoff::default(), height, what, ask).await
 }
 
-/// The same with other pauses.
+/// The same with another backoff.
 pub(crate) async fn retry_with<T, F: Future<Output = Result<T, node::Error>>>(
     backoff: Backoff,
     height: u64,
@@ -90,11 +89,12 @@ pub(crate) async fn retry_with<T, F: Future<Output = Result<T, node::Error>>>(
     retry::until(backoff, what, ask).await.map_err(|source| Error::node(height, what, source))
 }
 
-/// How often a block that is indexed is asked for where every endpoint has another: about half a minute.
+/// Attempts to fetch an indexed block if every endpoint has another one: about half a minute.
 const INDEXED_BLOCK_ATTEMPTS: u32 = 12;
 
-/// The `/block` answer about a block at `height` that is indexed, so that an endpoint gave it. One that has another there
-/// is asked again, since it may come back to it, until all history has to be doubted ([`Error::ConflictingBlock`]).
+/// The `/block` answer for an indexed block. An endpoint with another block at `height` is asked again, because it may
+/// return to the indexed history; after [`INDEXED_BLOCK_ATTEMPTS`] the history is in doubt
+/// ([`Error::ConflictingBlock`]).
 pub(crate) async fn fetch_indexed_block(
     node: &Node,
     height: u64,
@@ -127,7 +127,7 @@ async fn fetch_indexed_block_within(
     }
 }
 
-/// Waiting for an answer to become right.
+/// Backoff between attempts to get a usable answer, with throttled logging.
 pub(crate) struct RetryBackoff {
     height: u64,
     backoff: Backoff,
@@ -135,7 +135,7 @@ pub(crate) struct RetryBackoff {
     said: Option<Instant>,
 }
 
-/// How often a standing complaint is logged.
+/// Minimum time between two log lines of one backoff.
 const REMINDER: Duration = Duration::from_secs(30);
 
 impl RetryBackoff {
@@ -143,7 +143,7 @@ impl RetryBackoff {
         Self { height, backoff: Backoff::default(), steps: 0, said: None }
     }
 
-    /// Waits, longer each time up to some seconds; the log hears of it now and then.
+    /// Waits, with growing pauses up to some seconds; logs the reason at most once per [`REMINDER`].
     pub(crate) async fn wait(&mut self, reason: &impl Display) {
         if self.said.is_none_or(|said| said.elapsed() >= REMINDER) {
             tracing::warn!(height = self.height, attempts = self.steps + 1, %reason, "the answer cannot be used, asking again");

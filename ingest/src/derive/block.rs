@@ -28,7 +28,7 @@ pub struct BlockAnswers<'a> {
     pub results: &'a [u8],
     /// `result` of `eth_getBlockReceipts`, where it was asked.
     pub receipts: Option<&'a [u8]>,
-    /// Whether the receipts are taken as they are, also where they do not follow from the transactions.
+    /// Skip checking the receipts against the transactions.
     pub trust_receipts: bool,
 }
 
@@ -45,8 +45,7 @@ pub struct Unrendered {
     pub curable: bool,
 }
 
-/// Renderings by others, by position in the block: the node's JSON of a transaction, or `None` where the node has none
-/// either.
+/// Renderings by the node, by position in the block; `None` if the node cannot render the transaction either.
 pub type Rendered = HashMap<usize, Option<Bytes>>;
 
 /// Whether the header of `next` confirms these results of `block`; `None` if it is not the header after it.
@@ -59,7 +58,8 @@ pub fn confirms(next: &[u8], block: &[u8], results: &[u8]) -> Option<bool> {
     Some(proof::check_results(&claims, &next).is_ok())
 }
 
-/// Derives a block. `rendered` holds what an earlier try came back with as [`Failure::Unrendered`].
+/// Derives a block. `rendered` holds the node's renderings of the transactions that an earlier attempt returned in
+/// [`Failure::Unrendered`].
 pub fn block(
     answers: &BlockAnswers<'_>,
     rendered: &Rendered,
@@ -71,10 +71,10 @@ pub fn block(
         return Err(AskAgain::because(format!("the node answered with block {}", block.header.height)).into());
     }
     let raw = block.raw_txs().map_err(AskAgain::because)?;
-    let untrue = |part| move |error: &dyn Display| Failure::Invalid(part, error.to_string());
+    let invalid = |part| move |error: &dyn Display| Failure::Invalid(part, error.to_string());
     if rules.verified {
-        proof::check_header(&block).map_err(|error| untrue(Part::Block)(&error))?;
-        proof::check_txs(&block, &raw).map_err(|error| untrue(Part::Block)(&error))?;
+        proof::check_header(&block).map_err(|error| invalid(Part::Block)(&error))?;
+        proof::check_txs(&block, &raw).map_err(|error| invalid(Part::Block)(&error))?;
     }
     let results = comet::parse_results(answers.results).map_err(AskAgain::because)?;
     comet::check_pair(&block, &results).map_err(AskAgain::because)?;
@@ -95,7 +95,7 @@ pub fn block(
                     EvmChain { chain_id: &block.header.chain_id, prefix: &rules.prefix, fee_denom: None };
                 let executed = cosmos.executed(&results.txs_results);
                 proof::check_receipts(&of, answers.height, executed, &receipts)
-                    .map_err(|error| untrue(Part::Receipts)(&error))?;
+                    .map_err(|error| invalid(Part::Receipts)(&error))?;
             }
             evm_txs(&receipts, worker)?
         }
@@ -106,7 +106,7 @@ pub fn block(
         height: block.header.height,
         hash: block.hash,
         parent: block.header.last_block_hash,
-        claims: claims.transpose().map_err(|error| untrue(Part::Results)(&error))?,
+        claims: claims.transpose().map_err(|error| invalid(Part::Results)(&error))?,
         about_previous: Commitments::of(&block),
         answer: None,
         origins: None,
@@ -126,14 +126,14 @@ pub fn block(
     })
 }
 
-/// Places are even, from 2: each leaves one before it for a collection that the event makes known.
+/// Places are even, from 2: the odd place before an event is reserved for the collection that it reveals.
 fn nfts(results: &ResultsAnswer<'_>, rules: &Rules) -> Vec<NftAt> {
     let events = chain::nft::events(rules.vm, &rules.prefix, results);
     let places = (2..).step_by(2);
     places.zip(events).map(|(place, (tx, event))| NftAt { place, tx, event }).collect()
 }
 
-/// The Cosmos transactions of a block in the making.
+/// Accumulates the Cosmos transactions of a block.
 struct CosmosTxs<'a> {
     height: u64,
     time: Timestamp,
@@ -145,7 +145,7 @@ struct CosmosTxs<'a> {
     fees: FeeTotals,
     /// Transactions that must have a receipt: a lower bound.
     eth_txs: usize,
-    /// Every transaction, where receipts are to be held against them; `None` for what is none.
+    /// Every transaction, if receipts are verified; `None` for bytes that do not decode.
     decoded: Vec<Option<DecodedTx>>,
 }
 
@@ -225,7 +225,7 @@ impl<'a> CosmosTxs<'a> {
         };
         match self.rendered.get(&index) {
             Some(Some(by_node)) => splice(by_node, out),
-            // What is no transaction at all no node can render (an L1's vote data, indexing.md §17).
+            // Bytes that are no transaction cannot be rendered by any node (an L1's vote data, indexing.md §17).
             Some(None) => proto::json::write_opaque_tx(registry, raw, out),
             None if !decodes => proto::json::write_opaque_tx(registry, raw, out),
             None => {

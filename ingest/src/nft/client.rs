@@ -1,7 +1,9 @@
-//! Questions about the NFTs of one height, put to the node.
+//! NFT metadata client: sends the questions about one height to the node.
 //!
-//! What must hold: an answer is final (`settled`); only a contract's or a module's own refusal, or an answer that does
-//! not decode, is a no. Every other failure leaves the question open.
+//! # Invariants
+//! * An answer is final (`settled`).
+//! * Only a refusal by the contract or module, or an answer that does not decode, is a "no". Every other failure leaves
+//!   the question open.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,19 +17,19 @@ use schema::nft::{About, Subject};
 use super::Reply;
 use crate::settled::{Returned, Settled, call_all};
 
-/// Questions of one height that are under way at once, where each is a request of its own.
+/// Concurrent requests for one height, if each question is a request of its own.
 const CONCURRENT_REQUESTS: usize = 16;
 
-/// Asks the node of one chain.
+/// Queries the node of one chain.
 pub(crate) struct MetadataClient {
     pub(crate) settled: Settled,
     vm: Vm,
-    /// A question was given up, and since then none was answered.
+    /// A request has timed out, and none was answered since.
     unresponsive: AtomicBool,
 }
 
 impl MetadataClient {
-    /// Asks about a chain of this kind.
+    /// A client for a chain with this VM.
     pub(crate) fn new(settled: Settled, vm: Vm) -> Self {
         Self { settled, vm, unresponsive: AtomicBool::new(false) }
     }
@@ -36,12 +38,12 @@ impl MetadataClient {
         &self.settled.node
     }
 
-    /// Whether the node has not answered of late.
+    /// Whether the last requests timed out.
     pub(crate) fn is_unresponsive(&self) -> bool {
         self.unresponsive.load(Ordering::Relaxed)
     }
 
-    /// A question was given up.
+    /// A request has timed out.
     pub(crate) fn give_up(&self) {
         self.unresponsive.store(true, Ordering::Relaxed);
     }
@@ -54,7 +56,7 @@ impl MetadataClient {
         }
     }
 
-    /// Whether the node has the service that this chain's questions go to.
+    /// Whether the service for this chain's questions is configured.
     pub(crate) fn can_ask(&self) -> bool {
         match self.vm {
             Vm::Evm => self.node().evm.is_some(),
@@ -63,8 +65,8 @@ impl MetadataClient {
         }
     }
 
-    /// The answers to `questions`, in their order, as it was at `height`, of whose block `probe` is, or as it is if the
-    /// node has forgotten that height. After an error the question is to be asked again.
+    /// The answers to `questions`, in their order, for the state of `height` (`probe` is of its block), or for the
+    /// latest state if that one is pruned. A question with an error must be asked again.
     pub(crate) async fn ask(
         &self,
         height: u64,
@@ -162,18 +164,18 @@ async fn move_object(rest: &Rest, state: &StateAt, about: &About) -> Result<Repl
     })
 }
 
-/// What is to be asked next of an EVM contract.
+/// The next call to an EVM contract.
 enum Step {
-    /// Whether it says that it is an ERC-721 (ERC-165).
+    /// ERC-165: does it declare ERC-721?
     Erc165,
-    /// Whether it tells the owner of a token as its events do.
+    /// Does it return the same owner of a token as its events?
     OwnerOf,
     Name,
     Uri,
     Done(Result<Reply, Error>),
 }
 
-/// Asks all contracts together, each its next question, until all have answered.
+/// Batches the next call of every contract, until all have answered.
 async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<Reply, Error>> {
     let first = |about: &About| match about {
         About::Collection(_) => Step::Erc165,
@@ -192,7 +194,7 @@ async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<R
                     places.push(place);
                     calls.push(call);
                 }
-                // What has no such address or number is no contract or token of this kind.
+                // An invalid address or number is no contract or token of this kind.
                 None => *step = Step::Done(Ok(Reply::No)),
             }
         }
@@ -228,7 +230,7 @@ fn call(step: &Step, about: &About) -> Option<ContractCall> {
     Some(ContractCall { to, data })
 }
 
-/// What follows from an answer; `None` is the contract's no.
+/// The step after an answer; `None` is a revert.
 fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
     let subject = if let About::Collection(subject) = about { subject } else { &Subject::default() };
     let done = |reply| Step::Done(Ok(reply));
@@ -253,11 +255,11 @@ fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
 
 /// The number that an EVM token's id is.
 fn decimal(token_id: &str) -> Option<U256> {
-    // What is no number is no token of this kind.
+    // A non-number is no token of this kind.
     U256::from_str_radix(token_id, 10).ok()
 }
 
-/// The answer to a question about `state`, or about the latest where that one is pruned; `None` is a answer_or_refusal no.
+/// The answer for `state`, or for the latest one if that is pruned; `None` if the contract or module refuses.
 async fn answer_or_refusal<T, F>(state: &StateAt, ask: impl Fn(StateAt) -> F) -> Result<Option<T>, Error>
 where
     F: Future<Output = Result<T, Error>>,

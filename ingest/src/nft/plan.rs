@@ -1,7 +1,7 @@
-//! What a block's events leave to be asked, and asking it while the block is on its way.
+//! Metadata questions of a block: planned from its events, and asked before the block is committed.
 //!
-//! Blocks are derived in any order, but what is to be asked is found out in theirs: what a lower block, still on its way,
-//! makes known is not asked about again.
+//! Blocks are derived in any order, but their questions are planned in the order of heights: a subject that a lower
+//! uncommitted block reveals is not asked about again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,25 +23,24 @@ use super::client::MetadataClient;
 use super::{Answers, NftAt, QuestionKey, Reply};
 use crate::Error;
 
-/// How long a block waits for an answer about its NFTs.
+/// Time that a block waits for answers about its NFTs.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// And how long while the node answers nothing: whoever is unresponsive holds up no block. Whoever asks on in the background finds
-/// out when it hears again.
+/// The same while the node is unresponsive: it must not delay blocks. The backfill detects its recovery.
 const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Asks what blocks leave open.
+/// Fetches the metadata that blocks need.
 pub(crate) struct MetadataFetcher {
     client: Arc<MetadataClient>,
     store: Arc<dyn Store>,
-    /// Whether the index began after the chain did: there are collections and tokens that it does not know.
+    /// Whether the index began after the chain: some collections and tokens are unknown to it.
     mid_chain: bool,
-    /// The height whose events are looked at next.
+    /// The height to be planned next.
     turn: watch::Sender<u64>,
     in_flight: Mutex<InFlight>,
 }
 
-/// What blocks that are not committed yet make known, each with the block's height.
+/// Subjects that uncommitted blocks reveal or ask about, each with the block's height.
 #[derive(Default)]
 struct InFlight(HashMap<QuestionKey, u64>);
 
@@ -50,7 +49,7 @@ impl InFlight {
         self.0.contains_key(what)
     }
 
-    /// What `height` was said to make known may not be so.
+    /// Removes the subjects of `height`, whose events may have changed.
     fn forget(&mut self, height: u64) {
         self.0.retain(|_, of| *of != height);
     }
@@ -60,16 +59,16 @@ impl InFlight {
     }
 }
 
-/// What is to be asked for one block.
+/// The questions of one block.
 #[derive(Default)]
 struct Plan {
     subjects: Vec<About>,
-    /// With the collection, of which it may turn out that it is none.
+    /// Each with its collection, which may turn out to be none.
     uris: Vec<(Account, About)>,
 }
 
 impl MetadataFetcher {
-    /// For a lane that begins at `next`.
+    /// For a lane that starts at `next`.
     pub(crate) fn new(
         client: Arc<MetadataClient>,
         store: Arc<dyn Store>,
@@ -79,15 +78,15 @@ impl MetadataFetcher {
         Self { client, store, mid_chain, turn: watch::Sender::new(next), in_flight: Mutex::default() }
     }
 
-    /// What the node says about `nfts`, which are of `height`, of whose block `probe` is. What it cannot say now is not among it. To be called for each
-    /// height, and again if the height turns out to have other events.
+    /// The answers about `nfts` of `height` (`probe` is of its block); answers that the node cannot give now are
+    /// missing. Call it for each height, and again if the height turns out to have other events.
     pub(crate) async fn ask(
         &self,
         height: u64,
         probe: Option<&Probe>,
         nfts: &[NftAt],
     ) -> Result<Answers, Error> {
-        // The sender is ours, so this can only end well.
+        // The sender is ours, so this cannot fail.
         drop(self.turn.subscribe().wait_for(|turn| *turn >= height).await);
         let plan = if nfts.is_empty() || !self.client.can_ask() {
             Plan::default()
@@ -96,7 +95,7 @@ impl MetadataFetcher {
             in_flight.forget(height);
             self.plan(height, nfts, &mut in_flight)?
         };
-        // A height that is asked about again gives nobody the turn who had it already.
+        // A height that is planned again does not advance the turn.
         self.turn.send_if_modified(|turn| {
             let first = *turn <= height;
             if first {
@@ -118,7 +117,7 @@ impl MetadataFetcher {
         Ok(answers)
     }
 
-    /// Asks until all is answered, or what is left is not to be waited for.
+    /// Asks until everything is answered, or the rest is not worth waiting for.
     async fn put(
         &self,
         (height, probe): (u64, Option<&Probe>),
@@ -137,7 +136,8 @@ impl MetadataFetcher {
                             pause = pause.max(error.pause().unwrap_or_default());
                             again.push(about);
                         }
-                        // Left to the backfill: a block does not wait for the node's state, nor for a node that needs repair.
+                        // Left to the backfill: a block waits neither for the node's state nor for the repair of a
+                        // node.
                         Err(_) => {}
                     }
                 }
@@ -154,7 +154,7 @@ impl MetadataFetcher {
         }
     }
 
-    /// What is to be asked about `nfts`; what they make known is on the way from now on.
+    /// Plans the questions about `nfts`, and records the subjects that they reveal as in flight.
     fn plan(&self, height: u64, nfts: &[NftAt], in_flight: &mut InFlight) -> Result<Plan, Error> {
         let snapshot = self.store.snapshot()?;
         let committed: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
@@ -174,7 +174,7 @@ impl MetadataFetcher {
                     }
                     QuestionKey::Uri(collection, token_id) => {
                         let key = (collection, token_id);
-                        // A token that is burnt at the end of the block has no URI then.
+                        // A token that is burnt by the end of the block has no URI then.
                         if owners.get(&key).is_some_and(Option::is_some) {
                             let (collection, token_id) = (collection.as_bytes().to_vec(), key.1);
                             let about = About::Uri(TokenKey { collection, token_id, object: Vec::new() });
@@ -190,7 +190,7 @@ impl MetadataFetcher {
         Ok(plan)
     }
 
-    /// What an event leaves open.
+    /// The subjects that an event leaves unknown.
     fn open(
         &self,
         event: &NftEvent,
@@ -229,7 +229,7 @@ impl MetadataFetcher {
                     open.push(asked);
                 }
             }
-            // The rest is about what is known, or is nothing to us.
+            // The other events are about known subjects, or are irrelevant.
             NftEvent::Create { .. }
             | NftEvent::Instantiate { .. }
             | NftEvent::Transfer { .. }
@@ -240,7 +240,7 @@ impl MetadataFetcher {
         Ok(open)
     }
 
-    /// The collections that tokens were found to be of, if they are not known.
+    /// The collections of the tokens in `answers`, if they are unknown.
     fn collections_of_objects(&self, answers: &Answers) -> Result<Vec<About>, Error> {
         let snapshot = self.store.snapshot()?;
         let mut questions = Vec::new();
@@ -259,7 +259,7 @@ impl MetadataFetcher {
     }
 }
 
-/// The collection that an event names without making it.
+/// The collection that an event refers to without creating it.
 fn collection_of(event: &NftEvent) -> Option<Account> {
     match event {
         NftEvent::Instantiate { collection }
@@ -273,7 +273,7 @@ fn collection_of(event: &NftEvent) -> Option<Account> {
     }
 }
 
-/// What need not be asked about after an event.
+/// The subjects that an event reveals.
 fn makes_known(event: &NftEvent) -> Vec<QuestionKey> {
     match event {
         NftEvent::Create { collection, .. } => vec![QuestionKey::Collection(*collection)],
@@ -285,7 +285,7 @@ fn makes_known(event: &NftEvent) -> Vec<QuestionKey> {
     }
 }
 
-/// Who owns each token that the events name by its id, when they are over; `None` if it is burnt.
+/// The final owner of each token that the events name by id; `None` if it is burnt.
 pub(crate) fn final_owners(nfts: &[NftAt]) -> HashMap<(Account, String), Option<Account>> {
     let mut owners = HashMap::new();
     for nft in nfts {
@@ -305,8 +305,8 @@ pub(crate) fn final_owners(nfts: &[NftAt]) -> HashMap<(Account, String), Option<
     owners
 }
 
-/// A collection as the subject of a question, with a token by which to tell whether it is one: of those that are left the
-/// first by id, so that it is the same whoever asks.
+/// A collection as the subject of a question, with one of its tokens to test it with: the first by id among those that
+/// are not burnt, so that the choice is deterministic.
 pub(crate) fn subject(collection: Account, owners: &HashMap<(Account, String), Option<Account>>) -> Subject {
     let left = owners.iter().filter(|((of, _), _)| *of == collection);
     let left = left.filter_map(|((_, id), owner)| owner.map(|owner| (id, owner)));
@@ -317,7 +317,7 @@ pub(crate) fn subject(collection: Account, owners: &HashMap<(Account, String), O
     }
 }
 
-/// Whether it is known that there is a collection, or that there is none.
+/// Whether the collection is known to exist or not to exist.
 fn is_settled(snapshot: &dyn Snapshot, collection: Account) -> Result<bool, Error> {
     let owner = Owner(collection);
     Ok(store::table::read::<Collections>(snapshot, &owner)?.is_some()

@@ -20,24 +20,24 @@ pub(crate) struct BlockSource {
     pub(crate) tools: Tools,
     pub(crate) vm: Vm,
     pub(crate) chain_id: String,
-    /// Whether the answers are kept for their signatures to be verified.
+    /// Whether `/block` answers are kept to verify signatures.
     pub(crate) signed: bool,
     pub(crate) proposers: Proposers,
     pub(crate) refresher: Refresher,
     pub(crate) fetcher: MetadataFetcher,
-    /// About receipts.
+    /// Fallback for receipts that mismatch.
     pub(crate) receipt_fallback: ReceiptFallback,
-    /// Takes what the rich list needs, where there is one.
+    /// Receives the ERC-20 events, if there is a rich list.
     pub(crate) transfer_cache: Option<Arc<TransferCache>>,
 }
 
-/// Why answers do not become a block.
+/// The reason why answers do not make a block.
 pub(super) enum Unusable {
-    /// Not right, or not yet.
+    /// Wrong or premature.
     AskAgain(AskAgain),
     /// There are fewer receipts than transactions.
     WithoutReceipts(String),
-    /// This one contradicts what binds it.
+    /// This answer contradicts the hashes that commit to it.
     Invalid(Part, String),
 }
 
@@ -50,7 +50,7 @@ impl Source for BlockSource {
 }
 
 impl BlockSource {
-    /// The block of `height` with everything that is indexed of it.
+    /// The block of `height` with its NFT metadata.
     pub(crate) async fn whole(&self, height: u64) -> Result<Block, Error> {
         let mut block = self.block(height).await?;
         block.answers = self.fetcher.ask(height, block.probe.as_ref(), &block.nfts).await?;
@@ -60,7 +60,7 @@ impl BlockSource {
         Ok(block)
     }
 
-    /// The block of `height` without what the node says about its NFTs.
+    /// The block of `height` without NFT metadata.
     pub(crate) async fn block(&self, height: u64) -> Result<Block, Error> {
         let mut retry = RetryBackoff::new(height);
         let (mut doubted_since, mut trust_receipts) = (None, false);
@@ -74,7 +74,7 @@ impl BlockSource {
             };
             match self.render(height, &raw, trust_receipts).await? {
                 Ok(block) if raw.receipts.is_none() && !block.txs.is_empty() && self.has_receipts() => {
-                    // The text looked like that of a block without transactions.
+                    // The text looked like a block without transactions.
                     let receipts = self.receipts(height).await?;
                     settled = Some(Raw { receipts, ..raw });
                 }
@@ -105,7 +105,7 @@ impl BlockSource {
                         retry.wait(&reason).await;
                     }
                 }
-                // An answer that is whole JSON and cannot be true: the node has not caught up with itself.
+                // Well-formed but impossible: the node has not caught up with itself.
                 Err(Unusable::AskAgain(reason)) => {
                     doubted_since = None;
                     retry.wait(&reason).await;
@@ -138,7 +138,7 @@ impl BlockSource {
         }
     }
 
-    /// Says who told something untrue.
+    /// Distrusts the endpoint that gave `part`.
     pub(super) fn distrust(&self, part: Part, raw: &Raw, reason: &str) {
         let node = &self.tools.node;
         match (part, &raw.receipts) {
@@ -149,34 +149,34 @@ impl BlockSource {
         }
     }
 
-    /// Whoever told `block` contradicts the blocks next to it.
+    /// Distrusts the endpoint of `block`, which contradicts its neighbours.
     pub(crate) fn distrust_block(&self, block: &Block, reason: &str) {
         if let Some(origins) = &block.origins {
             self.tools.node.distrust(&origins.block, reason);
         }
     }
 
-    /// Whoever told the results of `block` contradicts the header after it.
+    /// Distrusts the endpoint of the results of `block`, which contradict the next header.
     pub(crate) fn distrust_results(&self, block: &Block, reason: &str) {
         if let Some(origins) = &block.origins {
             self.tools.node.distrust(&origins.results, reason);
         }
     }
 
-    /// The `/block` answers about the height of `block` of those endpoints that did not tell it.
+    /// The `/block` answers for the height of `block` from the other endpoints.
     pub(crate) async fn blocks_of_others(&self, block: &Block) -> Vec<Bytes> {
-        let origins = block.origins.as_ref().map(|origins| &origins.block);
+        let origin = block.origins.as_ref().map(|origins| &origins.block);
         let all = self.tools.node.comet.block_of_each(block.height).await;
         all.into_iter()
-            .filter(|(who, _)| Some(who) != origins)
+            .filter(|(endpoint, _)| Some(endpoint) != origin)
             .filter_map(|(_, answer)| answer.ok())
             .collect()
     }
 
-    /// Derives the block; transactions that our descriptors do not cover are rendered by the node, and if it cannot
-    /// either, stored opaque: one transaction never stops the chain.
+    /// Derives the block. Transactions that the descriptors do not cover are rendered by the node, or stored opaque if
+    /// it cannot render them: one transaction never stops the chain.
     ///
-    /// Where receipts are `trust_receipts`, they are not held against the transactions.
+    /// With `trust_receipts`, receipts are not checked against the transactions.
     pub(super) async fn render(
         &self,
         height: u64,
@@ -241,11 +241,11 @@ impl BlockSource {
         }
     }
 
-    /// An error if the node has pruned its EVM index below `height`: waiting for the receipts would be for ever.
+    /// An error if the node has pruned its EVM index below `height`: its receipts would never arrive.
     async fn not_pruned(&self, height: u64) -> Result<(), Error> {
         let Some(evm) = &self.tools.node.evm else { return Ok(()) };
         let tip = retry_until(height, "EVM height", || evm.block_number()).await?;
-        // They take turns; one that still has it will have its turn too when the receipts are asked for again.
+        // Endpoints alternate; one that still has the height is asked for the receipts too.
         for _ in 0..evm.servers() {
             if tip < height || retry_until(height, "EVM block", || evm.block_exists(height)).await? {
                 return Ok(());

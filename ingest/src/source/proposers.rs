@@ -1,5 +1,5 @@
-//! Who proposed a block: the validator whose consensus key made its header, looked up while indexing, so that
-//! answering a request never asks the node (`indexing.md` §2).
+//! Proposers of blocks: the validator behind a consensus address, looked up while indexing, so that requests never
+//! query the node (`indexing.md` §2).
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -10,15 +10,14 @@ use node::Node;
 use node::retry::{self, Backoff};
 use tokio::time::Instant;
 
-/// An address that no validator has is asked for again after this long, not for each of its blocks.
+/// Minimum time between two requests of the list, also while an address is missing from it.
 const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
 
-/// The list of validators is waited for this long the first time. Blocks wait meanwhile, and the block of a proposer that
-/// is not found then is stored without a name.
+/// Time to wait for the list the first time. Blocks wait meanwhile; a block whose proposer is not found is stored
+/// without a name.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After a list that did not come, the next one is waited for this long, so that an index beside a dead REST server stays
-/// at the head.
+/// Time to wait after a list that did not arrive, so that an index with a dead REST server stays at the head.
 const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The chain's validators by consensus address. A rollup has a few, an L1 some hundreds.
@@ -26,7 +25,7 @@ const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) struct Proposers {
     prefix: String,
     known: RwLock<Known>,
-    /// Held by the one who asks the node.
+    /// Held during a request to the node.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -34,12 +33,12 @@ pub(crate) struct Proposers {
 struct Known {
     by_address: HashMap<[u8; 20], Proposer>,
     asked: Option<Instant>,
-    /// Whether the last list that was asked for came.
+    /// Whether the last request succeeded.
     answered: bool,
 }
 
 impl Known {
-    /// How long the list may be waited for, if it is to be asked for.
+    /// Time to wait for the list, if it is to be requested.
     fn wait_limit(&self, now: Instant) -> Option<Duration> {
         match self.asked {
             Some(asked) if now - asked < ASK_AGAIN_AFTER => None,

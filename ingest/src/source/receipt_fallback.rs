@@ -1,18 +1,19 @@
-//! How long receipts are doubted that do not follow from their transactions and that nobody gives otherwise.
+//! Fallback for receipts that do not follow from their transactions, if no endpoint has others.
 //!
-//! No header covers them. A node that makes them otherwise than those that are known must not stop the index, nor slow it
-//! down for ever; one that says something untrue now and then, or has strayed to another history, must not be accepted.
+//! No header commits to receipts. A node whose receipts differ from the known format must not stop the index or slow it
+//! down for ever; a node that is wrong now and then, or has strayed to another history, must not be trusted. So
+//! mismatching receipts are accepted only after a time, or at once if several heights in a row mismatch.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// So many heights in a row without one that fits are no accident: from then on there is no waiting.
+/// After so many mismatching heights in a row the cause is systematic: no more waiting.
 const IN_A_ROW: u32 = 3;
 
-/// What was found out so far.
+/// State of the fallback.
 #[derive(Debug)]
 pub(crate) struct ReceiptFallback {
-    /// For how long one height's are asked for again.
+    /// Time for which the receipts of one height are fetched again.
     retry_for: Duration,
     accepted_in_a_row: AtomicU32,
 }
@@ -22,19 +23,19 @@ impl ReceiptFallback {
         Self { retry_for, accepted_in_a_row: AtomicU32::new(0) }
     }
 
-    /// Whether those of a height that have contradicted for so long are to be taken as they are.
+    /// Whether receipts that have mismatched for this long are to be accepted.
     pub(crate) fn expired(&self, doubted: Duration) -> bool {
         let systematic = self.accepted_in_a_row.load(Ordering::Relaxed) >= IN_A_ROW;
         systematic || doubted >= self.retry_for
     }
 
-    /// Some were taken that contradict.
+    /// Mismatching receipts were accepted.
     pub(crate) fn accepted(&self) {
         // Wraps after 2^32 heights, to wait three times more.
         self.accepted_in_a_row.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Some were right.
+    /// Receipts matched.
     pub(crate) fn reset(&self) {
         self.accepted_in_a_row.store(0, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The NFT events of one block, one after another.
+//! Applies the NFT events of one block, in order.
 
 use std::collections::HashMap;
 
@@ -19,10 +19,10 @@ use crate::Error;
 use crate::nft::plan::subject;
 use crate::nft::{Answers, NftAt, QuestionKey, Reply};
 
-/// Who owns each token at the end of the block; `None` if it is burnt.
+/// The owner of each token at the end of the block; `None` if it is burnt.
 type FinalOwners = HashMap<(Account, String), Option<Account>>;
 
-/// A block's events on their way into the log.
+/// Applies one block's events to the tables and collects the log entries.
 pub(super) struct NftApplier<'s, 't> {
     rows: &'s NftRows,
     at: At,
@@ -32,12 +32,12 @@ pub(super) struct NftApplier<'s, 't> {
     entries: Vec<Entry>,
 }
 
-/// Whether what an event is about is known to be there.
+/// Existence of the subject of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Existence {
     Exists,
     Missing,
-    /// The node has not said yet.
+    /// The node has not answered yet.
     Unknown,
 }
 
@@ -86,7 +86,7 @@ impl<'s, 't> NftApplier<'s, 't> {
                         self.mint(nft, tx, token_name(*collection, token_id), *owner, None, None)
                     }
                     (_, _, Some(object)) => self.mint_object(nft, tx, *object, *owner),
-                    // No chain mints without telling what.
+                    // No chain emits a mint without any identifier.
                     (None, _, None) => Ok(()),
                 }
             }
@@ -106,7 +106,7 @@ impl<'s, 't> NftApplier<'s, 't> {
             NftEvent::Transfer { token: TokenRef::Object(object), to } => match self.object(*object)? {
                 Some(token) => self.transfer(nft, tx, token, *to),
                 None if self.rows.context.mid_chain => self.mint_object(nft, tx, *object, Some(*to)),
-                // All tokens are known, so this object is something else.
+                // All tokens are known, so this object is no token.
                 None => Ok(()),
             },
             NftEvent::Burn { token: TokenRef::Id { collection, token_id } } => {
@@ -128,7 +128,7 @@ impl<'s, 't> NftApplier<'s, 't> {
         }
     }
 
-    /// Whether there is a collection at `address`, found out as far as can be; `nft` waits if it is open.
+    /// Existence of a collection at `address`; `nft` waits if it is unknown.
     fn collection(&mut self, address: Account, nft: &NftAt, tx: u64) -> Result<Existence, Error> {
         let owner = Owner(address);
         if self.wait_behind_others(address, nft, tx)? {
@@ -187,7 +187,7 @@ impl<'s, 't> NftApplier<'s, 't> {
         Ok(self.txn.get::<ObjectTokens>(&Owner(object))?.map(|Message(token)| token))
     }
 
-    /// A token of which only the object is known: what it is the node tells.
+    /// Mints a token that is known by its object only: the node identifies it.
     fn mint_object(
         &mut self,
         nft: &NftAt,
@@ -201,7 +201,7 @@ impl<'s, 't> NftApplier<'s, 't> {
         match self.answers.get(&QuestionKey::Object(object)) {
             Some(Reply::Token { collection, token_id, uri }) => {
                 let (collection, token_id, uri) = (*collection, token_id.clone(), uri.clone());
-                // A transfer does not name the collection: that may be what is not known.
+                // A transfer does not name the collection, which may be unknown.
                 if self.collection(collection, nft, tx)? != Existence::Exists {
                     return Ok(());
                 }
@@ -220,8 +220,8 @@ impl<'s, 't> NftApplier<'s, 't> {
         }
     }
 
-    /// A token that did not exist, or was not known. If neither the event nor the node has told the URI yet, the token
-    /// does without until it is known.
+    /// Mints a token that did not exist or was unknown. Without a URI from the event or the node, the URI is filled in
+    /// later.
     fn mint(
         &mut self,
         nft: &NftAt,
@@ -252,13 +252,13 @@ impl<'s, 't> NftApplier<'s, 't> {
                 let object = mint.object.clone();
                 self.question(nft.place, About::Uri(TokenKey { collection, token_id, object }));
             }
-            // The node says that it has none, or the token is burnt before anybody could ask.
+            // The node answered that it has none, or the token was burnt before the question could be asked.
             (None, _) => {}
         }
         self.entry(nft.place, tx, Change::Mint(mint))
     }
 
-    /// Older Move chains do not tell the first owner: it is the collection's creator.
+    /// Older Move chains do not emit the first owner: it is the collection's creator.
     fn creator(&self, collection: Account) -> Result<Option<Account>, Error> {
         let row = self.txn.get::<Collections>(&Owner(collection))?;
         Ok(row.and_then(|Message(row)| Account::from_bytes(&row.creator)))
@@ -268,7 +268,7 @@ impl<'s, 't> NftApplier<'s, 't> {
         let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
         let key = (Owner(collection), Text(token.token_id.clone()));
         if self.txn.get::<Tokens>(&key)?.is_none() {
-            // First met on the move: it was minted before the index began.
+            // First seen in a transfer: it was minted before the index began.
             return self.mint(nft, tx, token, Some(to), None, None);
         }
         self.entry(nft.place, tx, Change::Transfer(Transfer { token, owner: to.as_bytes().to_vec() }))
@@ -288,13 +288,13 @@ impl<'s, 't> NftApplier<'s, 't> {
         self.txn.put::<Questions>(&number, &Message(Question { about: Some(about) }));
     }
 
-    /// Whether earlier events wait about `subject`: for an answer, or for their turn after it.
+    /// Whether earlier events about `subject` wait for an answer or for their turn.
     fn has_pending(&self, subject: Account) -> Result<bool, Error> {
         let waiting = store::table::rows::<Waiting>(self.txn, &Owner(subject), Order::Asc, 1)?;
         Ok(waiting.first().is_some_and(|((_, height, _), _)| *height <= self.at.height))
     }
 
-    /// Makes an event wait if earlier ones about its subject do, and returns whether it does.
+    /// Makes an event wait if earlier ones about its subject do; returns whether it waits.
     fn wait_behind_others(&mut self, subject: Account, nft: &NftAt, tx: u64) -> Result<bool, Error> {
         let waits = self.has_pending(subject)?;
         if waits {
