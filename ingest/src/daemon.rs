@@ -1,13 +1,14 @@
-//! Runs the lanes, watches over them, and decides what to do when they cannot go on.
+//! Supervisor of the lanes: runs them, and recovers from the errors that end them.
 //!
 //! ```text
-//! lanes run ──▶ a lane ends ──▶ why? ──▶ told to stop            the ingest ends
-//!    ▲                              ├──▶ another history          go back, or distrust who showed it
+//! lanes run ──▶ a lane ends ──▶ why? ──▶ stop requested          the ingest ends
+//!    ▲                              ├──▶ another history          rewind, or distrust the endpoint that showed it
 //!    │                              ├──▶ no room on the disk      wait for room
-//!    └──────────────────────────────┴──▶ the node cannot          wait, if it is to keep trying; else end with the reason
+//!    └──────────────────────────────┴──▶ the node cannot answer   wait if `keep_trying` is set; else end with the error
 //! ```
 //!
-//! What must hold: rows are taken back only while no lane runs.
+//! # Invariants
+//! * Rows are rewound only while no lane runs.
 
 use std::sync::{Arc, PoisonError};
 
@@ -25,16 +26,16 @@ use crate::ingest::{Ingest, causes, change, wait_for_room};
 use crate::meter::{self, Event};
 
 impl Ingest {
-    /// Indexes until `stop` becomes true, or until it cannot go on. What is committed then is whole.
+    /// Indexes until `stop` becomes true, or an error that needs an operator. All commits up to then are complete.
     pub async fn run(&self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
-        // Boxed, or whoever awaits this has all of it in its own layout.
+        // Boxed, to keep the caller's future small.
         let work = async {
             while !*stop.borrow() {
                 meter::lane_stopped("blocks", false);
                 if let Err(error) = Box::pin(self.run_lanes(stop.clone())).await {
                     tokio::select! {
                         recovered = Box::pin(self.recover_or_give_up(error)) => recovered?,
-                        // Whoever could stop us is gone: that is a stop too.
+                        // The sender of `stop` is gone: treated as a stop.
                         _ = stop.wait_for(|stop| *stop) => return Ok(()),
                     }
                 } else {
@@ -49,7 +50,7 @@ impl Ingest {
         }
     }
 
-    /// Runs every lane until `stop` becomes true (`Ok`) or the block lane cannot go on. None runs afterwards.
+    /// Runs every lane until `stop` becomes true (`Ok`) or the block lane fails. No lane runs afterwards.
     async fn run_lanes(&self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         let halt = watch::Sender::new(false);
         let blocks = async {
@@ -63,7 +64,7 @@ impl Ingest {
             outcome
         };
         let all = async {
-            // Boxed, or whoever polls this moves 16 KiB about.
+            // Boxed, to keep 16 KiB out of the joined future.
             let (blocks, heads, (), ()) = tokio::join!(
                 blocks,
                 Box::pin(heads),
@@ -73,7 +74,7 @@ impl Ingest {
             heads.and(blocks)
         };
         let stopping = async {
-            // Whoever could stop us is gone: that is a stop too.
+            // The sender of `stop` is gone: treated as a stop.
             drop(stop.wait_for(|stop| *stop).await);
             halt.send_replace(true);
             std::future::pending::<()>().await;
@@ -84,14 +85,14 @@ impl Ingest {
         }
     }
 
-    /// Tells the lanes how far the chain is. An error if an endpoint's chain is not the one that is indexed.
+    /// Publishes the chain's height to the lanes. An error if an endpoint's chain is not the indexed one.
     async fn follow_heads(&self, mut halt: watch::Receiver<bool>) -> Result<(), Error> {
         let mut heads = self.node.comet.heads();
         loop {
             let endpoints = Arc::clone(&heads.borrow_and_update());
             let trusted = || endpoints.iter().filter(|endpoint| is_trusted(endpoint));
             let tip = trusted().filter_map(|endpoint| endpoint.height).max();
-            // As with questions, one that is not trusted counts where there is no other.
+            // As for requests, a distrusted endpoint counts if there is no other.
             let any = || endpoints.iter().filter(|endpoint| endpoint.standing != Standing::WrongChain);
             if let Some(height) = tip.or_else(|| any().filter_map(|endpoint| endpoint.height).max()) {
                 self.progress.chain.send_if_modified(|mark| {
@@ -104,14 +105,14 @@ impl Ingest {
                 self.check_history(endpoint)?;
             }
             tokio::select! {
-                // The clients live as long as we do.
+                // The clients live as long as this.
                 changed = heads.changed() => if changed.is_err() { return Ok(()) },
                 _ = halt.wait_for(|halt| *halt) => return Ok(()),
             }
         }
     }
 
-    /// An endpoint whose tip is indexed must have the block that is indexed: it may be behind, not elsewhere.
+    /// An endpoint whose tip is indexed must have the indexed block: it may be behind, but not on another history.
     fn check_history(&self, endpoint: &EndpointState) -> Result<(), Error> {
         let Some(tip) = endpoint.height else { return Ok(()) };
         let known = match (endpoint.hash, endpoint.parent) {
@@ -137,7 +138,7 @@ impl Ingest {
         }
     }
 
-    /// Does what it takes for the lanes to go on after `error`; the error itself if nothing helps.
+    /// Recovers from `error`, so that the lanes can be restarted; returns the error if that is impossible.
     async fn recover(&self, error: Error) -> Result<(), Error> {
         match error {
             Error::Fork { height, origin: Some(ref origin), .. } => {
@@ -146,14 +147,17 @@ impl Ingest {
                     if self.node.comet.endpoints().len() <= 1 {
                         return Err(error);
                     }
-                    self.node.distrust(origin, "its block names a parent that it does not have");
+                    self.node.distrust(origin, "its block names a parent that it does not serve");
                 }
                 Ok(())
             }
             Error::ConflictingBlock { height, ref origin } => {
                 tracing::warn!(%error, "another history");
                 if !self.follow_fork(height, origin).await? {
-                    self.node.distrust(origin, "it names another hash of its tip than its block has");
+                    self.node.distrust(
+                        origin,
+                        "the hash of its tip differs from that of its block at the same height",
+                    );
                 }
                 Ok(())
             }
@@ -168,7 +172,7 @@ impl Ingest {
         }
     }
 
-    /// Waits, if it is a node that cannot go on and that may be mended while we run; else it is over.
+    /// Waits before a restart if the error is the node's and `keep_trying` is set; else returns the error.
     async fn give_up(&self, error: Error) -> Result<(), Error> {
         let Some(pause) = self.config.keep_trying.filter(|_| error.is_the_nodes()) else { return Err(error) };
         tracing::error!(error = %causes(&error), retry_in = ?pause, "the index cannot go on");
@@ -177,7 +181,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Finds out whose block `height` is the chain's, and follows; false if nobody can be followed.
+    /// Resolves which block `height` has on the chain, and follows; false if there is no history to follow.
     async fn follow_fork(&self, height: u64, origin: &node::Origin) -> Result<bool, Error> {
         let last = self.progress.blocks.borrow().height;
         let forks = ForkResolver {
@@ -198,7 +202,7 @@ impl Ingest {
         }
     }
 
-    /// Waits, where a single endpoint shows one history after the other.
+    /// Pauses if a single endpoint alternates between histories.
     async fn damp(&self, height: u64) {
         if self.node.comet.endpoints().len() > 1 {
             return;
@@ -214,15 +218,15 @@ impl Ingest {
         }
     }
 
-    /// Takes back every block above `to`.
+    /// Rewinds to `to`.
     async fn rewind_to(&self, to: u64, reason: &str) -> Result<(), Error> {
         let from = self.progress.blocks.borrow().height;
-        tracing::warn!(from, to, reason, "going back");
+        tracing::warn!(from, to, reason, "rewinding");
         Event::Rewind.count();
         let first = self.identity.start_height;
         let by = change(&self.store, "rewind", move |store| {
             if to < first {
-                // No block is before the first one, to be the last one then.
+                // No block before the first one could become the last one.
                 rollback::take_back(store, first)?;
                 return Ok(By::FullRollback);
             }
@@ -236,7 +240,7 @@ impl Ingest {
     }
 }
 
-/// Whether what it shows of the chain is to be believed.
+/// Whether the endpoint's view of the chain is trusted.
 fn is_trusted(endpoint: &EndpointState) -> bool {
     !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain)
 }

@@ -19,7 +19,7 @@ use crate::rich::transfer_cache::TransferCache;
 use crate::source::Cores;
 use crate::{Error, advice};
 
-/// How often a full disk is looked at.
+/// Poll interval while the disk is full.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(500);
 
 /// An ingest that is ready to run.
@@ -36,7 +36,7 @@ pub struct Ingest {
 }
 
 impl Ingest {
-    /// Where to see how far it has come.
+    /// Progress of the lanes.
     pub fn marks(&self) -> Marks {
         Marks {
             chain: self.progress.chain.subscribe(),
@@ -48,7 +48,7 @@ impl Ingest {
         }
     }
 
-    /// Whether there is a rich list: it begins with what REST tells of all accounts.
+    /// Whether there is a rich list: its baseline needs the balances of all accounts from REST.
     pub fn has_rich_list(&self) -> bool {
         self.config.vm == Vm::Evm && advice::no_rich_list(&self.config, &self.node).is_none()
     }
@@ -58,12 +58,12 @@ impl Ingest {
         self.config.vm == Vm::Evm && self.config.internal_txs && self.node.evm.is_some()
     }
 
-    /// What is known of the node's endpoints.
+    /// State of the node's endpoints.
     pub fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
         self.node.comet.heads()
     }
 
-    /// What verifies signatures, where they are to be.
+    /// The light client, if signatures are verified.
     pub(crate) fn commit_verifier(&self) -> Option<CommitVerifier> {
         match &self.config.verify {
             Verify::Signatures { trusted } => {
@@ -74,7 +74,7 @@ impl Ingest {
     }
 }
 
-/// Makes a change that can be begun again wherever it was interrupted; on a full disk, as soon as there is room.
+/// Runs an idempotent change on the blocking pool; retries it when there is room, if the disk is full.
 pub(crate) async fn change<T: Send + 'static>(
     store: &Arc<dyn Store>,
     name: &'static str,
@@ -96,18 +96,18 @@ pub(crate) async fn change<T: Send + 'static>(
     }
 }
 
-/// Waits, when it is dropped, for the thread that has the sender: a shutdown that drops a change must not close the store
-/// while it is written.
+/// Blocks in drop until the thread with the sender has ended: a shutdown that drops a change must not close the store
+/// during a write.
 struct Ended(mpsc::Receiver<Infallible>);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // Nothing is sent: this is an error as soon as the sender is gone.
+        // Nothing is sent: this returns an error when the sender is dropped.
         let _ended = self.0.recv();
     }
 }
 
-/// Waits until there is room on the disk that `error` says is full.
+/// Waits until the full disk of `error` has room.
 pub(crate) async fn wait_for_room(store: &dyn Store, error: &Error) {
     tracing::error!(%error, "nothing is written until there is room");
     while let Err(store::Error::NoSpace { .. }) = store.room() {
@@ -116,7 +116,7 @@ pub(crate) async fn wait_for_room(store: &dyn Store, error: &Error) {
     tracing::info!("there is room again");
 }
 
-/// The error with everything that caused it, in one line.
+/// The error with its chain of causes, in one line.
 pub(crate) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! From a derived height to rows: the lane's indexes, and the lane's own row with them.
+//! Sinks of the lanes: a derived height → rows of all indexes, and the lane's own row.
 
 use std::convert::Infallible;
 
@@ -20,7 +20,7 @@ pub(crate) struct BlockSink {
 }
 
 impl BlockSink {
-    /// Goes on where the database behind `snapshot` ends, which is at `lane`.
+    /// Continues the database of `snapshot`, which is at `lane`.
     pub(crate) fn new(
         lane: BlockLane,
         context: IndexContext,
@@ -67,7 +67,7 @@ impl Sink<Block> for BlockSink {
                 let (results_hash, app_hash) = (claims.results_hash.to_vec(), claims.app_hash.clone());
                 meta::put(txn, &Unconfirmed { height: block.height, results_hash, app_hash });
             }
-            // One of another history may stand there, and would be held against what follows this block.
+            // The stored row may belong to another history, and would be checked against the next block.
             None => txn.delete::<Meta>(&meta::key::<Unconfirmed>()),
         }
         Ok(())

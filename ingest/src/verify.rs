@@ -1,25 +1,27 @@
-//! Compares a database with itself and with the chain, and heals it.
+//! Verification: compares a database with itself and with the chain, and repairs it.
 //!
 //! ```text
 //! database ──▶ schema::audit ──▶ report ◀── sampled: heights, owners, balances ◀── node
-//!                                  │        anew: everything, indexed again
+//!                                  │        full: everything, indexed again
 //!                                  ▼
 //!                                repair ──▶ rows, NFT tables, reindex
 //! ```
 //!
 //! | module | one job |
 //! |---|---|
-//! | `sample` | which heights |
+//! | `sample` | the choice of heights and rows |
 //! | `chain` | the node's side: a height derived again |
 //! | `expected_rows` | the rows that a derived height makes |
-//! | `sampled` | those against what is stored |
-//! | `list_membership` | in which lists the sampled sequences stand |
-//! | `names` | names of collections and URIs of tokens against the node |
-//! | `state` | owners of tokens, balances and denoms against the node |
-//! | `full` | everything against a second index |
-//! | [`repair()`], [`reindex()`] | healing |
+//! | `sampled` | compares them with the stored rows |
+//! | `list_membership` | compares the lists that contain the sampled sequences |
+//! | `names` | compares names of collections and URIs of tokens with the node |
+//! | `state` | compares owners of tokens, balances and denoms with the node |
+//! | `full` | compares everything with a second index |
+//! | [`repair()`], [`reindex()`] | repair |
 //!
-//! What must hold: looking writes nothing but to scratch stores; what the node does not say is counted, never a finding.
+//! # Invariants
+//! * Verification writes to scratch stores only.
+//! * A question that the node does not answer is counted, and never a finding.
 
 mod chain;
 mod expected_rows;
@@ -46,19 +48,19 @@ pub use self::repair::{Repaired, repair};
 use self::chain::Chain;
 use crate::Error;
 
-/// How much is compared with the node.
+/// Scope of the comparison with the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// So many heights, the first and the last among them, and so many tokens and balances.
+    /// This many heights, the first and the last among them, and as many tokens and balances.
     Sample(usize),
     /// Everything: the chain is indexed a second time, and every row compared.
     All,
 }
 
-/// Makes empty stores for what is built only to be compared with.
+/// Creates empty scratch stores.
 pub type Scratch = dyn Fn() -> Result<Arc<dyn Store>, store::Error> + Send + Sync;
 
-/// Looks for what is wrong in `store`: by itself, and if there is a node, against the chain.
+/// Verifies `store` by itself, and if there is a node, against the chain.
 pub async fn verify(
     store: &Arc<dyn Store>,
     node: Option<&Arc<Node>>,

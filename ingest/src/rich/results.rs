@@ -1,4 +1,5 @@
-//! Results that the block lane did not hand over: asked for again, and held against the same hashes as it does.
+//! Results that are not in the transfer cache: fetched again, and verified against the same hashes as in the block
+//! lane.
 
 use chain::comet::{self, BlockAnswer};
 use chain::erc20::{self, Erc20Event};
@@ -11,17 +12,17 @@ use store::Store;
 use crate::Error;
 use crate::source::{self, RetryBackoff, retry_until};
 
-/// What tells true results of a height from others.
+/// The evidence that results are those of the indexed block.
 enum Proof {
-    /// The next block, by its hash, which names them.
+    /// The header of the next block, given by its hash.
     Next([u8; 32]),
-    /// There is no next block yet: what was found of them when the block was indexed.
+    /// There is no next block yet: the digests that were stored when the block was indexed.
     Row(Unconfirmed),
     /// Nothing: hashes are not verified.
     None,
 }
 
-/// The transfers of the indexed block of `height`. QuestionKey for until the results are those that its chain has.
+/// The transfers of the indexed block of `height`; retries until the results are proved.
 pub(super) async fn transfers(
     node: &Node,
     store: &dyn Store,
@@ -51,7 +52,7 @@ pub(super) async fn transfers(
     }
 }
 
-/// The hash of the indexed block, and what its results are told by.
+/// The hash of the indexed block, and the evidence for its results.
 fn expected(store: &dyn Store, height: u64, verified: bool) -> Result<([u8; 32], Proof), Error> {
     let snapshot = store.snapshot()?;
     let hash = hash_at(&*snapshot, height)?.ok_or(Error::BlockMissing { height })?;

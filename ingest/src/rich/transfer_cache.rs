@@ -1,13 +1,13 @@
-//! What the block lane has derived anyway, kept for the rich list until it gets there.
+//! Cache of the ERC-20 events that the block lane has derived, until the rich list's lane reaches them.
 //!
-//! A convenience with a bound: what is not here is asked of the node again.
+//! An optimization with a bound: missing events are fetched from the node again.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use chain::erc20::Erc20Event;
 
-/// Events that are kept at most: some 100 bytes each.
+/// Bound of cached events: some 100 bytes each.
 const MAX_EVENTS: usize = 1 << 17;
 
 /// Events by height.
@@ -21,7 +21,7 @@ struct Kept {
 }
 
 impl TransferCache {
-    /// Keeps the events of `height`, if there is room.
+    /// Caches the events of `height`, if there is room.
     pub(crate) fn keep(&self, height: u64, events: Vec<Erc20Event>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.forget(height);
@@ -33,12 +33,12 @@ impl TransferCache {
         }
     }
 
-    /// Forgets everything: what was kept may be of another history.
+    /// Clears the cache: after a rewind it may hold another history.
     pub(crate) fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
     }
 
-    /// The events of `height`, if they were kept; what is below it is forgotten.
+    /// Removes and returns the events of `height`, if cached; lower heights are dropped.
     pub(crate) fn take(&self, height: u64) -> Option<Vec<Erc20Event>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(below) = kept.heights.keys().next().copied().filter(|below| *below < height) {

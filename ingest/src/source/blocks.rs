@@ -123,7 +123,7 @@ impl BlockSource {
                         tracing::error!(
                             height,
                             reason,
-                            "receipts are indexed that do not follow from their transactions: nobody gives others"
+                            "receipts are indexed that do not follow from their transactions: no endpoint has others"
                         );
                     } else {
                         retry.wait(&reason).await;

@@ -1,4 +1,4 @@
-//! Sampled heights, derived again, against what is stored of them.
+//! Sampled comparison: heights derived again, against the stored rows.
 
 use std::ops::RangeInclusive;
 
@@ -24,7 +24,7 @@ use crate::Error;
 /// Heights that are derived at once.
 const AT_ONCE: usize = 8;
 
-/// Compares about `n` heights, and those that the report has suspicions about.
+/// Compares about `n` heights, and those that the report suspects.
 pub(super) async fn heights(
     chain: &Chain,
     ground: &Ground<'_>,

@@ -242,8 +242,8 @@ impl<'s, 't> NftApplier<'s, 't> {
             token: token.clone(),
         };
         let stays = self.owners.get(&(collection, token.token_id.clone())).is_none_or(Option::is_some);
-        let told = self.answers.get(&QuestionKey::Uri(collection, token.token_id.clone()));
-        match (uri, told) {
+        let answer = self.answers.get(&QuestionKey::Uri(collection, token.token_id.clone()));
+        match (uri, answer) {
             (Some(uri), _) => mint.uri = uri,
             (None, Some(Reply::Uri(uri))) => uri.clone_into(&mut mint.uri),
             (None, None) if stays => {
