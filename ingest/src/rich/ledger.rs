@@ -38,7 +38,7 @@ impl Flow {
     /// The balance after this flow, from the balance `before`; `None` if that is impossible.
     pub(super) fn after(self, before: U256) -> Option<U256> {
         let (received, sent) = self.0?;
-        // The sum may pass 256 bits on the way to what is left.
+        // The intermediate sum may exceed 256 bits.
         if received >= sent {
             before.checked_add(received - sent)
         } else {

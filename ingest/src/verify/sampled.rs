@@ -157,7 +157,7 @@ fn calls_before(ground: &Ground<'_>, height: u64) -> Result<CallLane, Error> {
     Ok(CallLane { height: height - 1, calls, ..CallLane::default() })
 }
 
-/// One height: what it makes against what is stored.
+/// One height: expected rows against stored rows.
 struct Check<'a> {
     ground: &'a Ground<'a>,
     height: u64,
@@ -177,7 +177,8 @@ impl Check<'_> {
         report.row(kind, (spec, key, stored), words, Remedy::Index(self.height));
     }
 
-    /// The block's row. Who proposed it is compared where the node knows him: validators come and go, and change names.
+    /// The block's row. The proposer is compared if the node knows the validator: validators come and go, and change
+    /// names.
     fn block(&self, derived: &Derived, report: &mut Report) -> Result<(), Error> {
         let key = self.height.to_be_bytes();
         let (stored, made) =
@@ -206,7 +207,7 @@ impl Check<'_> {
         })
     }
 
-    /// Every row by hash that the height makes is stored; it says nothing that the record does not.
+    /// Every hash row of the height is stored; it holds nothing beyond the record.
     fn hashes(&self, spec: &'static TableSpec, report: &mut Report) -> Result<(), Error> {
         store::for_each_row(self.made, spec, Bounds::all(), |key, value| {
             let stored = self.ground.snapshot.get(spec, key)?;

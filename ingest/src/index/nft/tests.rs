@@ -29,7 +29,7 @@ use crate::index::{BlockIndex as _, IndexContext};
 use crate::nft::plan::final_owners;
 use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply};
 
-/// The first says that it is an ERC-721, the second shows it by its tokens' owners, the third is none.
+/// The first declares ERC-721, the second is recognized by its tokens' owners, the third is no collection.
 const COLLECTIONS: u8 = 3;
 const TOKENS: u8 = 4;
 const OWNERS: u8 = 3;
@@ -75,7 +75,7 @@ fn nfts(events: &[Event]) -> Vec<NftAt> {
     places.zip(events).map(|(place, of)| NftAt { place, tx: None, event: event(of) }).collect()
 }
 
-/// What the chain says about a collection, if `subject` can be told by a token.
+/// The chain's answer about a collection, if one of the tokens of `subject` decides it.
 fn about_collection(of: Account, by_a_token: bool) -> Reply {
     match of.as_bytes()[0] - 0xc0 {
         0 => Reply::Collection { name: "zero".to_owned(), creator: None },
@@ -89,7 +89,7 @@ fn uri(of: Account, token_id: &str, height: u64) -> String {
     format!("{:02x}/{token_id}@{height}", of.as_bytes()[0])
 }
 
-/// Everything that the chain says about a block's tokens, as if it had been asked.
+/// All answers of the chain about a block's tokens.
 fn answers(height: u64, nfts: &[NftAt]) -> Answers {
     let owners = final_owners(nfts);
     let mut answers: Answers = (0..COLLECTIONS)
@@ -155,7 +155,7 @@ impl Subject {
         self.write(|rows, txn| rows.apply(&block, &BlockLane::default(), txn).unwrap());
     }
 
-    /// Answers the open questions that `chosen` says, until none of those is left.
+    /// Answers the open questions selected by `chosen`, until none of them is left.
     fn answer(&mut self, blocks: &[Vec<Event>], mut chosen: impl FnMut() -> bool) {
         let open = store::table::rows::<Questions>(&*self.store.snapshot().unwrap(), &All, Order::Asc, 1000)
             .unwrap();
@@ -174,7 +174,7 @@ impl Subject {
                 _ => all.get(&asked).cloned().unwrap_or(Reply::No),
             };
             let late = LateAnswer { number, question, reply };
-            // Whoever asks may ask twice before an answer is committed.
+            // A question may be asked twice before its answer is committed.
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
         }
