@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use benches::recorded::Played;
 use criterion::{Criterion, Throughput};
-use ingest::derive::{self, BlockAnswers, Rendered, Retraced, Rules, WorkerState, WorkerPool};
+use ingest::derive::{self, BlockAnswers, Rendered, Retraced, Rules, WorkerPool, WorkerState};
 use replay::recording::{Height, Trace};
 use schema::meta::Identity;
 use schema::payload::Codec;
@@ -37,7 +37,8 @@ fn main() -> Result<()> {
     group.sample_size(20);
     group.throughput(Throughput::Elements(u64::try_from(txs)?));
     group.bench_function("blocks (elements: transactions)", |bencher| {
-        let all = |workshop: &mut WorkerState| heights.iter().map(|h| block(h, &rules, workshop)).sum::<usize>();
+        let all =
+            |workshop: &mut WorkerState| heights.iter().map(|h| block(h, &rules, workshop)).sum::<usize>();
         bencher.iter(|| workshops.with(all).expect("the workshop is there already"));
     });
     group.throughput(Throughput::Elements(u64::try_from(frames)?));
