@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use benches::recorded::Played;
 use criterion::{Criterion, Throughput};
-use ingest::derive::{self, BlockAnswers, Rendered, Retraced, Rules, Workshop, Workshops};
+use ingest::derive::{self, BlockAnswers, Rendered, Retraced, Rules, WorkerPool, WorkerState};
 use replay::recording::{Height, Trace};
 use schema::meta::Identity;
 use schema::payload::Codec;
@@ -20,7 +20,7 @@ const BLOCKS: usize = 40;
 fn main() -> Result<()> {
     let played = Played::start("evm-load")?;
     let rules = played.rules()?;
-    let workshops = Workshops::new(Arc::new(codec(&rules)?), rules.clone());
+    let workshops = WorkerPool::new(Arc::new(codec(&rules)?), rules.clone());
     let heights = played.recording().heights();
     let heights =
         heights.get(heights.len() / 2..).and_then(|rest| rest.get(..BLOCKS)).context("too short")?;
@@ -37,12 +37,13 @@ fn main() -> Result<()> {
     group.sample_size(20);
     group.throughput(Throughput::Elements(u64::try_from(txs)?));
     group.bench_function("blocks (elements: transactions)", |bencher| {
-        let all = |workshop: &mut Workshop| heights.iter().map(|h| block(h, &rules, workshop)).sum::<usize>();
+        let all =
+            |workshop: &mut WorkerState| heights.iter().map(|h| block(h, &rules, workshop)).sum::<usize>();
         bencher.iter(|| workshops.with(all).expect("the workshop is there already"));
     });
     group.throughput(Throughput::Elements(u64::try_from(frames)?));
     group.bench_function("traces (elements: call frames)", |bencher| {
-        let all = |workshop: &mut Workshop| heights.iter().map(|h| calls(h, workshop)).sum::<usize>();
+        let all = |workshop: &mut WorkerState| heights.iter().map(|h| calls(h, workshop)).sum::<usize>();
         bencher.iter(|| workshops.with(all).expect("the workshop is there already"));
     });
     group.finish();
@@ -51,20 +52,20 @@ fn main() -> Result<()> {
 }
 
 /// Derives a block; the number of its transactions.
-fn block(height: &Height, rules: &Rules, workshop: &mut Workshop) -> usize {
+fn block(height: &Height, rules: &Rules, workshop: &mut WorkerState) -> usize {
     let answers = BlockAnswers {
         height: height.height,
         block: &height.block,
         results: &height.block_results,
         receipts: height.eth_receipts.as_deref(),
-        believed: false,
+        trust_receipts: false,
     };
     let derived = derive::block(&answers, &Rendered::new(), rules, workshop);
     derived.expect("a recorded block can be derived").txs.len()
 }
 
 /// Derives a block's call frames; their number.
-fn calls(height: &Height, workshop: &mut Workshop) -> usize {
+fn calls(height: &Height, workshop: &mut WorkerState) -> usize {
     let Some(Trace::Result(trace)) = &height.eth_trace else { return 0 };
     let receipts = height.eth_receipts.as_deref().unwrap_or(b"[]");
     let receipts = chain::evm::parse_receipts(receipts).expect("recorded receipts can be read");

@@ -38,7 +38,8 @@ fn main() -> Result<()> {
         return Ok(());
     }
     // As `cairn run` does.
-    let runtime = Builder::new_multi_thread().enable_all().on_thread_start(ingest::behind_readers).build()?;
+    let runtime =
+        Builder::new_multi_thread().enable_all().on_thread_start(ingest::lower_thread_priority).build()?;
     report::line("a new block, every 100 ms: from the node's answer to ours (ms)");
     let mut rows = Vec::new();
     for (name, poll) in

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use chain::Vm;
-use ingest::derive::{self, BlockAnswers, Rendered, Retraced, Rules, Workshops};
+use ingest::derive::{self, BlockAnswers, Rendered, Retraced, Rules, WorkerPool};
 use replay::recording::Trace;
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::meta::Identity;
@@ -68,7 +68,7 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
     let descriptors = descriptors(&recording)?;
     let registry = Arc::new(proto::json::Registry::from_descriptors(&descriptors)?);
     let rules = Rules { vm, prefix, registry, descriptors: [0; 32], verified: false };
-    let workshops = Workshops::new(Arc::clone(&codec), rules.clone());
+    let workers = WorkerPool::new(Arc::clone(&codec), rules.clone());
     let plain = |payload: &Payload| -> Result<Vec<u8>> {
         let mut record = Vec::new();
         codec.decode_into(Txs::SPEC, 0, &payload.0, &mut record)?;
@@ -80,10 +80,9 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
             block: &height.block,
             results: &height.block_results,
             receipts: height.eth_receipts.as_deref().filter(|_| vm == Vm::Evm),
-            believed: true,
+            trust_receipts: true,
         };
-        let block =
-            workshops.with(|workshop| derive::block(&answers, &Rendered::new(), &rules, workshop))??;
+        let block = workers.with(|worker| derive::block(&answers, &Rendered::new(), &rules, worker))??;
         for tx in &block.txs {
             samples.txs.push(plain(&tx.payload)?);
         }
@@ -92,8 +91,8 @@ fn collect(dir: &Path, samples: &mut Samples) -> Result<()> {
         }
         let hashes: Vec<_> = block.evm_txs.iter().map(|tx| tx.hash).collect();
         let (Some(Trace::Result(trace)), false) = (&height.eth_trace, hashes.is_empty()) else { continue };
-        let frames = workshops
-            .with(|workshop| derive::frames(height.height, &hashes, trace, &Retraced::new(), workshop))??;
+        let frames = workers
+            .with(|worker| derive::frames(height.height, &hashes, trace, &Retraced::new(), worker))??;
         for chunk in frames.txs.iter().flat_map(|tx| &tx.chunks) {
             samples.calls.push(plain(&chunk.payload)?);
         }

@@ -1,4 +1,5 @@
-//! What an operator should know when an ingest starts: a setting that does not fit the chain, and what is off for want of one.
+//! Advice for the operator at the start of an ingest: settings that do not fit the chain, and features that are off for
+//! lack of one.
 
 use chain::Vm;
 use node::Node;
@@ -6,14 +7,14 @@ use proto::json::Registry;
 
 use crate::config::Config;
 
-/// A message that only chains with this VM have.
+/// A message type that only chains with this VM have.
 const MESSAGES: [(Vm, &str); 3] = [
     (Vm::Evm, "/minievm.evm.v1.MsgCall"),
     (Vm::Move, "/initia.move.v1.MsgExecute"),
     (Vm::Wasm, "/cosmwasm.wasm.v1.MsgExecuteContract"),
 ];
 
-/// Logs what looks wrong; `registry` has the chain's messages.
+/// Logs the advice; `registry` has the chain's messages.
 pub(crate) fn log(config: &Config, node: &Node, registry: &Registry) {
     let (vm, chain) = (config.vm, vms_of(registry));
     if !chain.contains(&vm) && (vm != Vm::None || !chain.is_empty()) {

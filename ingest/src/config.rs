@@ -1,18 +1,17 @@
-//! What an operator can set about the ingest.
+//! Settings of the ingest.
 
 use std::time::Duration;
 
 use chain::Vm;
 
-/// Heights between the node and the commit, by default: enough to keep a node busy, and with the largest blocks that
-/// were recorded (2 MB of answers) some 100 MB.
+/// Default of `look_ahead`: enough to keep a node busy, and with the largest recorded blocks (2 MB of answers) some 100
+/// MB.
 pub const LOOK_AHEAD: usize = 32;
 
-/// How many blocks may be taken back by themselves, by default: hours of most rollups, and seconds of work where records
-/// of undoing are there.
+/// Default of `max_rewind`: hours of most rollups, and seconds of work if undo records exist.
 pub const MAX_REWIND: u64 = 10_000;
 
-/// For how long receipts are doubted, by default: as long as it may take to mend a node that has strayed.
+/// Default of `believe_after`: the time that the repair of a strayed node may take.
 pub const BELIEVE_AFTER: Duration = Duration::from_mins(10);
 
 /// Settings of the ingest.
@@ -34,34 +33,32 @@ pub struct Config {
     pub reconcile_every: Option<Duration>,
     /// Heights that are fetched at once, in each lane.
     pub look_ahead: usize,
-    /// How often the node is asked for its height where it does not tell it by itself.
+    /// Poll interval of the node's height without a subscription.
     pub poll: Duration,
-    /// What of the node's answers is checked before it is committed.
+    /// The checks of the node's answers before a commit.
     pub verify: Verify,
-    /// For how long receipts are asked for again that do not follow from their transactions, before they are taken as they
-    /// are; if several heights in a row have none that do, those of later heights are taken at once.
+    /// Time for which mismatching receipts are fetched again before they are accepted; after several mismatching
+    /// heights in a row, receipts are accepted at once.
     pub believe_after: Duration,
-    /// How many blocks are taken back, at most, where the chain turns out to have another history; beyond, the ingest
-    /// stops with the reason.
+    /// Bound of an automatic rewind; beyond it the ingest stops with an error.
     pub max_rewind: u64,
-    /// Pause before what the node cannot answer is tried again, for a daemon, whose node may be mended while it runs; if
-    /// absent, the ingest stops with the reason.
+    /// Pause before a restart after an error of the node, for a daemon, whose node may be repaired meanwhile; without
+    /// it the ingest stops with the error.
     pub keep_trying: Option<Duration>,
 }
 
-/// What of the node's answers is checked before it is committed.
+/// The checks of the node's answers before a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// That each block names the one before as its parent, and no more.
+    /// Only that each block names its predecessor as its parent.
     Off,
-    /// What hashes prove (`indexing.md` §17): headers, parents, transactions, results, and EVM receipts as far as the
-    /// results bind them.
+    /// Hashes (`indexing.md` §17): headers, parents, transactions, results, and EVM receipts as far as the results bind
+    /// them.
     #[default]
     Hashes,
     /// The same, and that two thirds of the validators' power have signed each block.
     Signatures {
-        /// A height and its block's hash, known from elsewhere, for the validators to be believed; the first block that
-        /// comes if absent.
+        /// A trusted height and its block's hash, to start the light client from; the first fetched block if absent.
         trusted: Option<(u64, [u8; 32])>,
     },
 }

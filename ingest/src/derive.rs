@@ -1,11 +1,11 @@
-//! Raw node answers of one height → everything that its indexes need. Pure: no IO, no clock, no stored state.
+//! Derivation of one height: raw node answers → the input of its indexes. Pure: no IO, no clock, no stored state.
 //!
-//! This is where the time of an ingest goes (parsing, rendering, compressing), so it runs for several heights at once;
-//! what must be in order is left to the indexes.
+//! Most CPU time of an ingest is spent here (parsing, rendering, compression), so several heights are derived in
+//! parallel. Work that depends on the order of heights belongs to the indexes.
 
 mod block;
 mod frames;
-mod workshop;
+mod worker_state;
 
 use std::fmt::Display;
 
@@ -20,9 +20,9 @@ use crate::nft::{Answers, NftAt};
 
 pub use self::block::{BlockAnswers, Rendered, Unrendered, block, confirms};
 pub use self::frames::{Retraced, frames};
-pub use self::workshop::{Rules, Workshop, Workshops};
+pub use self::worker_state::{Rules, WorkerPool, WorkerState};
 
-/// An answer that is whole and cannot be right, or not yet: the same question is to be asked again.
+/// A well-formed answer that is wrong or premature: the request must be repeated.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct AskAgain(String);
@@ -36,15 +36,15 @@ impl AskAgain {
 /// Why a height could not be derived.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The answers are not right.
+    /// An answer is wrong or premature.
     #[error(transparent)]
     AskAgain(#[from] AskAgain),
     /// Fewer receipts than there must be: not indexed yet, or pruned.
     #[error("{0}")]
     ReceiptsMissing(String),
-    /// This answer contradicts what binds it, for the given reason: whoever gave it is not to be believed.
+    /// This answer contradicts the hashes that commit to it, for the given reason: its endpoint must be distrusted.
     #[error("{1}")]
-    Untrue(Part, String),
+    Invalid(Part, String),
     /// Transactions that our descriptors do not cover.
     #[error("{} transactions cannot be rendered", .0.len())]
     Unrendered(Vec<Unrendered>),
@@ -53,7 +53,7 @@ pub enum Failure {
     Untraced(Vec<[u8; 32]>),
 }
 
-/// Which answer.
+/// One of the answers that make a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// `/block`.
@@ -64,9 +64,9 @@ pub enum Part {
     Receipts,
 }
 
-/// Who told a block.
+/// The endpoints that a block was fetched from.
 #[derive(Clone, Debug)]
-pub struct Tellers {
+pub struct BlockOrigins {
     /// The block itself.
     pub block: node::Origin,
     /// Its results.
@@ -80,16 +80,16 @@ pub struct Block {
     pub height: u64,
     /// Its hash.
     pub hash: [u8; 32],
-    /// The hash of the block before it, as its header names it; none at the chain's first height.
+    /// The parent hash in its header; none at the chain's first height.
     pub parent: Option<[u8; 32]>,
-    /// What its results come to, as the next header has to say; nothing if it is not to be verified.
+    /// Digests of its results, which the next header must contain; none if results are not verified.
     pub claims: Option<Claims>,
-    /// What its header says about the results of the block before.
+    /// Digests of the previous block's results, as its header states them.
     pub about_previous: Commitments,
-    /// The `/block` answer, where the signatures in it are to be verified.
+    /// The `/block` answer; kept only if signatures are verified.
     pub answer: Option<Bytes>,
-    /// Who told it, where that is known.
-    pub told_by: Option<Tellers>,
+    /// The endpoints that it was fetched from, if known.
+    pub origins: Option<BlockOrigins>,
     /// The chain that its header names.
     pub chain_id: String,
     /// Header time.
@@ -100,21 +100,21 @@ pub struct Block {
     pub gas_wanted: i128,
     /// Declared fees by denom: sorted, summed, without zeros; amounts in base units.
     pub fees: Vec<(String, String)>,
-    /// Consensus address of who proposed it.
+    /// Consensus address of its proposer.
     pub proposer_address: [u8; 20],
-    /// Who that is; looked up after deriving.
+    /// The proposer's validator; looked up after deriving.
     pub proposer: Proposer,
     /// Its Cosmos transactions, in order.
     pub txs: Vec<Tx>,
     /// Its EVM transactions, in order.
     pub evm_txs: Vec<EvmTx>,
-    /// What happened to NFTs, in order.
+    /// Its NFT events, in order.
     pub nfts: Vec<NftAt>,
-    /// What the node says about them; looked up after deriving.
+    /// NFT metadata from the node; fetched after deriving.
     pub answers: Answers,
-    /// What happened to balances of ERC-20s, in order.
+    /// Its ERC-20 events, in order.
     pub erc20: Vec<Erc20Event>,
-    /// What the state after it passes and no state before, where a transaction gives that.
+    /// A check that the state after this block passes and earlier states fail; none if no transaction yields one.
     pub probe: Option<node::Probe>,
 }
 
@@ -142,7 +142,7 @@ pub struct EvmTx {
     pub payload: Payload,
     /// The accounts that it involves (`indexing.md` §6.2), each once.
     pub involved: Vec<Account>,
-    /// Who sent it; the zero address for a Cosmos transaction that the node shows as an EVM one.
+    /// Its sender; the zero address for a Cosmos transaction that the node shows as an EVM one.
     pub from: Account,
 }
 

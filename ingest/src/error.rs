@@ -1,9 +1,6 @@
-//! Why an ingest stops. What asking again can cure is not among it.
+//! Errors that end a lane or an ingest. Failures that a retry can cure are not among them.
 
 use std::fmt::Display;
-
-use crate::derive::Block;
-use crate::link::Tail;
 
 /// An error that ends a lane.
 #[derive(Debug, thiserror::Error)]
@@ -11,10 +8,10 @@ pub enum Error {
     /// The database failed or is refused.
     #[error(transparent)]
     Schema(#[from] schema::Error),
-    /// Heights cannot be taken back.
+    /// A rollback is impossible.
     #[error(transparent)]
     Impossible(#[from] schema::rollback::Impossible),
-    /// The node does not have what the database is compared with.
+    /// The node has none of the heights to compare.
     #[error("the node has heights {earliest} to {latest} and the database ends at {last}: {remedy}")]
     NothingToCompare {
         /// The node's first height.
@@ -29,25 +26,25 @@ pub enum Error {
     /// The node does not answer.
     #[error("the node does not answer within {seconds} s: {reason}")]
     Silent {
-        /// How long it was waited for.
+        /// The time waited.
         seconds: u64,
         /// The last failure.
         reason: String,
     },
-    /// The node will never answer this.
+    /// A permanent failure of a request.
     #[error("{what} of height {height}")]
     Node {
         /// The height.
         height: u64,
-        /// What was asked for.
+        /// The request.
         what: &'static str,
         /// The node's answer.
         source: Box<node::Error>,
     },
-    /// The node refuses what a start needs.
+    /// A permanent failure of a request at the start.
     #[error("asking the node for its {what}")]
     Start {
-        /// What was asked for.
+        /// The request.
         what: &'static str,
         /// The node's answer.
         source: Box<node::Error>,
@@ -65,16 +62,16 @@ pub enum Error {
     /// A block does not follow the one that was indexed before it.
     #[error("block {height} names {parent} as its parent, but the block before it was indexed as {stored}")]
     Fork {
-        /// The block that does not fit.
+        /// The block that does not follow.
         height: u64,
         /// The parent that it names.
         parent: String,
         /// The stored hash of the block before.
         stored: String,
-        /// Who told it, where that is known.
-        told_by: Option<node::Origin>,
+        /// Its endpoint, if known.
+        origin: Option<node::Origin>,
     },
-    /// The chain has another history, from further back than may be taken back.
+    /// The chain has another history, from further back than may be rewound.
     #[error(
         "the node's chain is not the one that is indexed: they differ from {lowest} on or earlier, and the index ends at \
          {last}. If the node is right (a chain that was restarted or restored), raise max_rewind (now {max_rewind} blocks), \
@@ -99,18 +96,18 @@ pub enum Error {
     },
     /// An endpoint's tip is indexed, with another hash.
     #[error("{origin} shows another block {height} than the one that is indexed")]
-    Elsewhere {
+    ConflictingBlock {
         /// The endpoint's tip.
         height: u64,
         /// The endpoint.
         origin: node::Origin,
     },
-    /// What was indexed as the last block turned out not to be true.
+    /// The last committed block turned out to be wrong.
     #[error("block {height} was indexed with results that the chain does not have: {reason}")]
-    Untrue {
+    InvalidBlock {
         /// The height.
         height: u64,
-        /// What contradicts it.
+        /// The contradiction.
         reason: String,
     },
     /// The node no longer has the next height.
@@ -135,15 +132,15 @@ pub enum Error {
         /// The last height in the node's EVM index.
         tip: u64,
     },
-    /// The chain's validators sign in a way that is not known.
+    /// The chain's validators use an unknown signature scheme.
     #[error("the signatures on block {height} cannot be verified: {reason}")]
     Unverifiable {
         /// The height.
         height: u64,
-        /// What every endpoint tells.
+        /// The reason, the same for every endpoint.
         reason: String,
     },
-    /// Something that must be configured is not, and the node cannot be asked for it.
+    /// A required setting is missing, and the node cannot supply it.
     #[error("{0}")]
     Setup(&'static str),
     /// The chain's descriptors cannot be used.
@@ -163,7 +160,7 @@ pub enum Error {
         /// The height.
         height: u64,
     },
-    /// Results of a block that the block lane could use cannot be read now.
+    /// Results that the block lane could read cannot be read now.
     #[error("the results of block {height} cannot be read: {reason}; ask another endpoint")]
     BadResults {
         /// The height.
@@ -171,20 +168,20 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// A task ended in a way that it must not.
+    /// A fetch task ended unexpectedly.
     #[error("fetching height {height} ended unexpectedly: {reason}")]
     FetchCrashed {
         /// The height.
         height: u64,
-        /// The runtime's words.
+        /// The runtime's message.
         reason: String,
     },
-    /// A lane ended in a way that it must not.
+    /// A lane ended unexpectedly.
     #[error("the lane `{lane}` ended unexpectedly: {reason}")]
     Crashed {
         /// The lane.
         lane: &'static str,
-        /// The runtime's words.
+        /// The runtime's message.
         reason: String,
     },
 }
@@ -195,35 +192,24 @@ impl Error {
         Self::Descriptors { reason: reason.to_string() }
     }
 
-    /// The node's final no to a question about `height`.
+    /// A permanent failure of a request about `height`.
     pub(crate) fn node(height: u64, what: &'static str, source: node::Error) -> Self {
         Self::Node { height, what, source: Box::new(source) }
     }
 
-    /// The node's final no to a question of a start.
+    /// A permanent failure of a request at the start.
     pub(crate) fn start(what: &'static str, source: node::Error) -> Self {
         Self::Start { what, source: Box::new(source) }
     }
 }
 
 impl Error {
-    /// A block that is committed and is not the chain's.
-    pub(crate) fn untrue(height: u64, reason: String) -> Self {
-        Self::Untrue { height, reason }
+    /// A committed block that is not the chain's.
+    pub(crate) fn invalid_block(height: u64, reason: String) -> Self {
+        Self::InvalidBlock { height, reason }
     }
 
-    /// `next` does not follow `tail`, which is committed.
-    pub(crate) fn fork(tail: &Tail, next: &Block) -> Self {
-        let hex = |hash: &[u8; 32]| hex::encode_upper(hash);
-        Self::Fork {
-            height: next.height,
-            parent: next.parent.as_ref().map_or_else(|| "none".to_owned(), hex),
-            stored: hex(&tail.hash),
-            told_by: next.told_by.as_ref().map(|told_by| told_by.block.clone()),
-        }
-    }
-
-    /// Whether it is a node that cannot do what it is asked: one that is mended can.
+    /// Whether the node is the cause: a repaired node cures it.
     pub(crate) fn is_the_nodes(&self) -> bool {
         matches!(
             self,
@@ -235,12 +221,12 @@ impl Error {
         )
     }
 
-    /// Whether only a person can decide how to go on: starting again ends in the same way.
+    /// Whether an operator must decide: a restart ends in the same way.
     pub fn needs_an_operator(&self) -> bool {
         matches!(self, Self::TooDeep { .. } | Self::OtherHistory { .. })
     }
 
-    /// Whether the disk has no room for more.
+    /// Whether the disk is full.
     pub(crate) fn is_full(&self) -> bool {
         use schema::rollback::Impossible::Database;
         let (Self::Schema(error) | Self::Impossible(Database(error))) = self else { return false };

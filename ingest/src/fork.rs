@@ -1,9 +1,10 @@
-//! Whose history is the chain's, and how far ours goes along with it.
+//! Fork choice: which history to follow if an endpoint contradicts the index, and how far to rewind.
 //!
-//! A block that does not follow ours, or a tip that is below ours with another hash, means one of two things: the endpoint
-//! that showed it is wrong, or the chain has gone back (a node that was reset, a chain that was restored). All endpoints
-//! are heard, and more of them have to say otherwise than say what we have; a single one is believed, since there is nothing
-//! else to follow. Where signatures are verified, those of the validators on the block after the last one outweigh any number.
+//! A block that does not follow the last indexed one, or a tip below it with another hash, means one of two things: the
+//! endpoint is wrong, or the chain was rolled back (a reset node, a restored chain). All endpoints are polled; the
+//! index follows another history only if more endpoints have it than have the indexed block. A single endpoint is
+//! followed. If signatures are verified, the validators' signatures on the block after the last one outweigh any number
+//! of endpoints.
 
 mod votes;
 
@@ -20,14 +21,14 @@ use tokio::time::Instant;
 
 use self::votes::{Outcome, Votes};
 use crate::Error;
-use crate::endorse::Endorsements;
-use crate::source::{self, Patience, insist};
+use crate::commit_verifier::CommitVerifier;
+use crate::source::{self, RetryBackoff, retry_until};
 
-/// How long endpoints that do not answer are waited for before those are believed that did.
-const HEARING: Duration = Duration::from_secs(20);
+/// Time to wait for endpoints that do not answer, before the answers so far decide.
+const POLL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Pauses between rewinds to the history of a single endpoint. One behind a load balancer may show two histories in turn,
-/// and each change takes blocks back and indexes them again.
+/// Flap damping: pauses between rewinds to the history of a single endpoint. An endpoint behind a load balancer may
+/// alternate between two histories, and each change costs a rewind and a reindex.
 #[derive(Debug, Default)]
 pub(crate) struct Damping {
     last: Option<Instant>,
@@ -35,15 +36,15 @@ pub(crate) struct Damping {
 }
 
 impl Damping {
-    /// Rewinds that are made at once.
+    /// Rewinds without a pause.
     const FREE: u32 = 3;
-    /// After this long without one, the count begins anew.
+    /// After this long without a rewind the count is reset.
     const CALM: Duration = Duration::from_mins(30);
-    /// The longest pause is below this.
+    /// The backoff schedule.
     const PAUSES: Backoff =
         Backoff { initial: Duration::from_secs(5), max: Duration::from_mins(5), jitter_percent: 0 };
 
-    /// Counts a rewind and gives the pause before it.
+    /// Counts a rewind and returns the pause before it.
     pub(crate) fn pause(&mut self, now: Instant) -> Option<Duration> {
         if self.last.is_none_or(|last| now.saturating_duration_since(last) > Self::CALM) {
             self.in_a_row = 0;
@@ -55,105 +56,108 @@ impl Damping {
     }
 }
 
-/// What to do about it.
+/// The decision.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing: who said otherwise is no longer believed, or says so no longer.
-    GoOn,
+    /// Continue: the contradicting endpoint is distrusted, or no longer contradicts.
+    Continue,
     /// The chain has another history above this height.
-    GoBackTo(u64),
-    /// The node names a parent that it does not have: nothing can be followed.
+    RewindTo(u64),
+    /// The node names a parent that it does not have: there is no history to follow.
     Contradiction,
 }
 
-/// Looks into forks.
-pub(crate) struct Forks {
+/// Fork choice for one index.
+pub(crate) struct ForkResolver {
     pub(crate) node: Arc<node::Node>,
     pub(crate) store: Arc<dyn Store>,
     /// The first height of the index.
     pub(crate) start_height: u64,
     pub(crate) max_rewind: u64,
-    /// Whether hashes are.
+    /// True unless `verify = off`: block and result hashes are checked.
     pub(crate) verified: bool,
-    /// Where signatures are verified.
-    pub(crate) endorsements: Option<Endorsements>,
+    /// Set if signatures are verified.
+    pub(crate) commit_verifier: Option<CommitVerifier>,
 }
 
-impl Forks {
-    /// `origin` shows another block at `height` than the one that is indexed; `last` is the last one that is.
-    pub(crate) async fn judge(mut self, height: u64, last: u64, origin: &Origin) -> Result<Verdict, Error> {
+impl ForkResolver {
+    /// Decides about `origin`, which shows another block at `height` than the indexed one; `last` is the last indexed
+    /// height.
+    pub(crate) async fn resolve(mut self, height: u64, last: u64, origin: &Origin) -> Result<Verdict, Error> {
         if hash_at(&*self.store.snapshot()?, height)?.is_none() {
-            // It contradicts itself about what nobody has indexed: there is nothing to take back.
+            // The height is not indexed, so the endpoint contradicts itself and there is nothing to rewind.
             return Ok(Verdict::Contradiction);
         }
-        let votes = self.hear(height, origin).await?;
+        let votes = self.poll_endpoints(height, origin).await?;
         let mut outcome = votes.outcome(origin);
-        // What is below the last block was endorsed when it was indexed, and the last block was not.
+        // Signatures on blocks below the last one were verified when they were indexed; those on the last block were
+        // not.
         if height == last && outcome == Outcome::Ours {
             for by in votes.against() {
-                if self.is_endorsed(height, by).await? {
+                if self.is_signed(height, by).await? {
                     outcome = Outcome::Theirs(by.clone());
                     break;
                 }
             }
         }
         match outcome {
-            Outcome::Nobody => Ok(Verdict::GoOn),
-            Outcome::Nothing => Ok(Verdict::Contradiction),
+            Outcome::NoAnswers => Ok(Verdict::Continue),
+            Outcome::NoConflict => Ok(Verdict::Contradiction),
             Outcome::Ours => {
                 let reason = format!(
                     "its block {height} is not the one that is indexed and that as many other endpoints have"
                 );
-                for other in votes.against().chain([origin].into_iter().filter(|origin| !votes.heard(origin)))
+                for other in
+                    votes.against().chain([origin].into_iter().filter(|origin| !votes.has_voted(origin)))
                 {
                     self.node.distrust(other, &reason);
                 }
-                Ok(Verdict::GoOn)
+                Ok(Verdict::Continue)
             }
-            Outcome::Theirs(by) => self.common(height, last, &by).await.map(Verdict::GoBackTo),
+            Outcome::Theirs(by) => self.common_ancestor(height, last, &by).await.map(Verdict::RewindTo),
         }
     }
 
-    /// What the endpoints say of `height`. Those that fail now and then must have their say before anything is taken back, as
-    /// long as it could make a difference.
-    async fn hear(&self, height: u64, origin: &Origin) -> Result<Votes, Error> {
-        let (began, mut patience) = (Instant::now(), Patience::new(height));
+    /// Polls the endpoints for `height`. Endpoints that fail intermittently are polled again before a rewind, while
+    /// their votes could change the outcome.
+    async fn poll_endpoints(&self, height: u64, origin: &Origin) -> Result<Votes, Error> {
+        let (began, mut retry) = (Instant::now(), RetryBackoff::new(height));
         let mut votes = Votes::default();
         loop {
             let mut missing = 0;
-            for (who, said) in self.node.comet.block_of_each(height).await {
-                if votes.heard(&who) {
+            for (endpoint, answer) in self.node.comet.block_of_each(height).await {
+                if votes.has_voted(&endpoint) {
                     continue;
                 }
-                match said {
+                match answer {
                     Ok(bytes) => match self.is_ours(height, &bytes)? {
-                        Some(is_ours) => votes.cast(who, is_ours),
+                        Some(is_ours) => votes.cast(endpoint, is_ours),
                         None => missing += 1,
                     },
-                    // Others that have no such height any more say nothing about it.
-                    Err(error) if error.is_pruned() && who == *origin => votes.cast(who, false),
+                    // A pruned height is no vote, except from `origin`.
+                    Err(error) if error.is_pruned() && endpoint == *origin => votes.cast(endpoint, false),
                     Err(error) if error.kind() != Kind::Permanent => missing += 1,
                     Err(_has_none) => {}
                 }
             }
-            if votes.are_decided(missing, origin) || began.elapsed() >= HEARING {
+            if votes.are_decided(missing, origin) || began.elapsed() >= POLL_TIMEOUT {
                 return Ok(votes);
             }
-            patience.wait(&"not every endpoint has said which history is the chain's").await;
+            retry.wait(&"not every endpoint has answered which history it follows").await;
         }
     }
 
-    /// Whether validators have signed the block at `height` that `by` has, above what we have below it.
-    async fn is_endorsed(&mut self, height: u64, by: &Origin) -> Result<bool, Error> {
+    /// Whether validators have signed the block at `height` of endpoint `by`, above the indexed block below it.
+    async fn is_signed(&mut self, height: u64, by: &Origin) -> Result<bool, Error> {
         let Some(before) = height.checked_sub(1).filter(|before| *before >= self.start_height) else {
             return Ok(false);
         };
         let Some(ours) = hash_at(&*self.store.snapshot()?, before)? else { return Ok(false) };
-        let Some(endorsements) = &mut self.endorsements else { return Ok(false) };
+        let Some(commit_verifier) = &mut self.commit_verifier else { return Ok(false) };
         let is_it = |block: &BlockAnswer<'_>| block.hash == ours && proof::check_header(block).is_ok();
-        let before = match source::known(&self.node, before, is_it).await {
-            // No endpoint has it: there is nothing that the signatures could be held against.
-            Err(Error::Elsewhere { .. }) => return Ok(false),
+        let before = match source::fetch_indexed_block(&self.node, before, is_it).await {
+            // No endpoint has the block below, so there is no validator set to verify with.
+            Err(Error::ConflictingBlock { .. }) => return Ok(false),
             before => before?.bytes,
         };
         let (Ok(block), Ok(next)) =
@@ -166,63 +170,63 @@ impl Forks {
         else {
             return Ok(false);
         };
-        // The first of the two binds the set of validators to the one that ours announced.
-        Ok(endorsements.objection(&ours, &before, &block.bytes).await?.is_none()
-            && endorsements.objection(&hash, &block.bytes, &next.bytes).await?.is_none())
+        // The first check binds the validator set to the one that the indexed block announced.
+        Ok(commit_verifier.rejection(&ours, &before, &block.bytes).await?.is_none()
+            && commit_verifier.rejection(&hash, &block.bytes, &next.bytes).await?.is_none())
     }
 
-    /// The last height below `conflict` whose block is ours and that of `by`, if the index, whose last height is `last`, may
-    /// go back so far.
-    async fn common(&self, conflict: u64, last: u64, by: &Origin) -> Result<u64, Error> {
+    /// The last common height below `conflict` of the index, whose last height is `last`, and endpoint `by`; an error
+    /// if a rewind to it is not allowed.
+    async fn common_ancestor(&self, conflict: u64, last: u64, by: &Origin) -> Result<u64, Error> {
         if last == self.start_height {
             return Ok(last.saturating_sub(1)); // There is nothing but the block that differs.
         }
         let lowest = last.saturating_sub(self.max_rewind).max(self.start_height);
-        // Invariant: what is at or above `differs` is not ours, and `same` is, once it has been looked at.
+        // Bisection. Invariant: `differs` is not on the indexed history, `same` is (checked below).
         let (mut same, mut differs) = (lowest, conflict);
-        if same >= differs || !self.agrees(same, by).await? {
-            // A larger `max_rewind` helps only if there is a block below that is the same.
-            let hopeless = lowest == self.start_height || self.is_begun_anew(conflict, by).await?;
+        if same >= differs || !self.has_our_block(same, by).await? {
+            // A larger `max_rewind` helps only if a lower block is common.
+            let hopeless = lowest == self.start_height || self.is_restarted(conflict, by).await?;
             let too_deep = Error::TooDeep { last, lowest, max_rewind: self.max_rewind };
             return Err(if hopeless { Error::OtherHistory { last } } else { too_deep });
         }
         while differs - same > 1 {
             let middle = same + (differs - same) / 2;
-            if self.agrees(middle, by).await? { same = middle } else { differs = middle }
+            if self.has_our_block(middle, by).await? { same = middle } else { differs = middle }
         }
         Ok(same)
     }
 
-    /// Whether the first indexed block is another one on the chain of `by`, which differs at `conflict`.
-    async fn is_begun_anew(&self, conflict: u64, by: &Origin) -> Result<bool, Error> {
+    /// Whether the chain of `by`, which differs at `conflict`, has another block at the first indexed height.
+    async fn is_restarted(&self, conflict: u64, by: &Origin) -> Result<bool, Error> {
         let first = self.start_height;
         if first >= conflict {
             return Ok(true);
         }
-        // Asked once: where there is no answer, the error names the setting, which does no harm.
+        // Asked once: without an answer the error names the setting, which does no harm.
         match self.node.comet.block_by(first, by).await {
             Ok(answer) => Ok(self.is_ours(first, &answer.bytes)? == Some(false)),
             Err(_) => Ok(false),
         }
     }
 
-    /// Whether the block of `by` at `height` is the indexed one, or that of another endpoint where `by` does not answer; one
-    /// that no longer has it cannot say yes.
-    async fn agrees(&self, height: u64, by: &Origin) -> Result<bool, Error> {
-        let mut patience = Patience::new(height);
+    /// Whether endpoint `by`, or another one if it does not answer, has the indexed block at `height`. False if the
+    /// height is pruned.
+    async fn has_our_block(&self, height: u64, by: &Origin) -> Result<bool, Error> {
+        let mut retry = RetryBackoff::new(height);
         loop {
-            let answer = match insist(height, "block", || self.node.comet.block_by(height, by)).await {
+            let answer = match retry_until(height, "block", || self.node.comet.block_by(height, by)).await {
                 Err(Error::Node { source, .. }) if source.is_pruned() => return Ok(false),
                 answer => answer?,
             };
             if let Some(is_ours) = self.is_ours(height, &answer.bytes)? {
                 return Ok(is_ours);
             }
-            patience.wait(&"it is about another height, or not what its hash says").await;
+            retry.wait(&"it is about another height, or not what its hash says").await;
         }
     }
 
-    /// Whether the block that is answered is the indexed one; `None` if it is not a block of `height`, or no true one.
+    /// Whether an answered block is the indexed one; `None` if it is not a valid block of `height`.
     fn is_ours(&self, height: u64, answer: &[u8]) -> Result<Option<bool>, Error> {
         let ours = hash_at(&*self.store.snapshot()?, height)?;
         let theirs = comet::parse_block(answer).ok().filter(|block| {
@@ -232,7 +236,7 @@ impl Forks {
     }
 }
 
-/// The hash of `block` if it is a true one that follows `before`.
+/// The hash of `block` if it is valid and follows `before`.
 fn follows(before: &[u8], block: &[u8]) -> Option<[u8; 32]> {
     let (before, block) = (comet::parse_block(before).ok()?, comet::parse_block(block).ok()?);
     let fits = block.header.last_block_hash == Some(before.hash) && proof::check_header(&block).is_ok();

@@ -1,7 +1,7 @@
 //! The indexes: a derived block in, rows out.
 //!
-//! An index is a plain function of the block and of what is stored; it does no IO of its own, and it alone writes its
-//! tables. All indexes of a lane write into one batch, with the lane's height.
+//! An index is a plain function of the block and the stored rows; it does no IO of its own, and no other index writes
+//! its tables. All indexes of a lane write into one batch, with the lane's height.
 
 mod block;
 mod evm_tx;
@@ -18,43 +18,45 @@ use store::{Snapshot, Txn};
 
 use crate::Error;
 use crate::derive::{Block, BlockFrames};
-use crate::nft::Late;
+use crate::nft::LateAnswer;
 
 /// An index of the block lane.
 pub(crate) trait BlockIndex: Send {
-    /// Writes the rows of `block` behind `before`, the lane as the block before left it.
+    /// Writes the rows of `block`; `before` is the lane after the previous block.
     fn apply(&mut self, block: &Block, before: &BlockLane, txn: &mut Txn<'_>) -> Result<(), Error>;
 
-    /// Writes what an answer changes that came after its block.
-    fn late(&mut self, _: &Late, _: &mut Txn<'_>) -> Result<(), Error> {
+    /// Writes the changes from an answer that arrived after its block.
+    fn late(&mut self, _: &LateAnswer, _: &mut Txn<'_>) -> Result<(), Error> {
         Ok(())
     }
 }
 
 /// An index of the internal-transaction lane.
 pub(crate) trait CallIndex: Send {
-    /// Writes the rows of the frames of one block behind `before`.
+    /// Writes the rows of the frames of one block; `before` is the lane after the previous block.
     fn apply(&mut self, frames: &BlockFrames, before: &CallLane, txn: &mut Txn<'_>) -> Result<(), Error>;
 }
 
-/// What indexes know of the chain and the database.
-pub(crate) struct Ground {
+/// Properties of the chain and the database that indexes need.
+pub(crate) struct IndexContext {
     pub(crate) vm: Vm,
     /// Human-readable part of account addresses.
     pub(crate) prefix: String,
-    /// Whether the index begins after the chain does.
+    /// Whether the index begins after the chain.
     pub(crate) mid_chain: bool,
     pub(crate) codec: Arc<Codec>,
 }
 
-/// Every index of the block lane, to go on where the database behind `snapshot` ends. Later ones read what earlier ones
-/// wrote.
-pub(crate) fn of_blocks(ground: Ground, snapshot: &dyn Snapshot) -> Result<Vec<Box<dyn BlockIndex>>, Error> {
+/// Every index of the block lane, continuing the database of `snapshot`. Later ones read rows of earlier ones.
+pub(crate) fn of_blocks(
+    context: IndexContext,
+    snapshot: &dyn Snapshot,
+) -> Result<Vec<Box<dyn BlockIndex>>, Error> {
     Ok(vec![
         Box::new(block::BlockRows),
         Box::new(tx::TxRows::new(snapshot)?),
         Box::new(evm_tx::EvmTxRows),
-        Box::new(nft::NftRows::new(ground)),
+        Box::new(nft::NftRows::new(context)),
     ])
 }
 

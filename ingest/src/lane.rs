@@ -1,9 +1,9 @@
-//! A lane: one ordered stream of heights with one watermark.
+//! A lane: one ordered stream of heights with one watermark, committed by one writer thread.
 //!
-//! Heights are fetched and derived ahead, several at once and in any order, and handed on in order as soon as they are
-//! released ([`Release`]); whatever has arrived when the last commit ended goes into the next one. So a lane that is
-//! behind commits many blocks together, and one near the head commits each block as it comes, with the same code and
-//! with a record of how to take it back ([`schema::undo`]).
+//! Heights are fetched and derived ahead, several at once and in any order, and forwarded in order as soon as they are
+//! confirmed ([`Confirmation`]). One commit takes all heights that arrived during the previous commit. A lane that is
+//! catching up therefore commits many blocks together, and a lane near the head commits each block by itself, with an
+//! undo record ([`schema::undo`]); the code is the same.
 //!
 //! Bounds: at most `look_ahead` heights are between the node and the commit; a commit ends at [`MAX_BATCH_BYTES`].
 
@@ -17,92 +17,93 @@ use store::{Counts, Durability, Store, Txn};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use crate::release::Release;
+use crate::confirmation::Confirmation;
 use crate::{Error, Mark};
 
-/// Rows of one commit, in bytes: near what RocksDB writes to its log in 20 ms.
+/// Bytes of one commit: about what RocksDB writes to its WAL in 20 ms.
 const MAX_BATCH_BYTES: usize = 8 << 20;
 
-/// While catching up, what a power failure can cost is this long; it is fetched again.
+/// fsync interval while catching up. A power failure loses at most this much work, which is fetched again.
 const SYNC_EVERY: Duration = Duration::from_millis(200);
 
-/// A height that is held until the next one confirms it is handed on after this long without: a node that announces
-/// blocks and does not give them must not keep back those that it gave.
-const HOLD: Duration = Duration::from_secs(2);
+/// A height that waits for its successor is committed after this long: a node that announces blocks and does not serve
+/// them must not hold back the block before.
+const MAX_HOLD: Duration = Duration::from_secs(2);
 
-/// Lists whose lengths a lane remembers: some 100 bytes each.
+/// List lengths in the lane's cache: some 100 bytes each.
 const REMEMBERED_LISTS: usize = 1 << 18;
 
-/// Where a lane's heights come from.
+/// The source of a lane's heights.
 pub(crate) trait Source: Send + Sync + 'static {
     /// One height, derived.
     type Item: Send + 'static;
 
-    /// Fetches and derives `height`, asking again as long as it takes. An error ends the lane.
+    /// Fetches and derives `height`, with retries without a limit. An error ends the lane.
     fn fetch(self: Arc<Self>, height: u64) -> impl Future<Output = Result<Self::Item, Error>> + Send;
 }
 
-/// Where a lane's heights go to. Lives on the lane's own thread.
+/// The writer of a lane's rows. Lives on the lane's own thread.
 pub(crate) trait Sink<I>: Send + 'static {
-    /// Which lane it is.
+    /// The lane.
     const LANE: undo::Lane;
 
-    /// What arrives after the height that it belongs to.
+    /// Data that arrives after its height was committed.
     type Late: Send + 'static;
 
     /// Writes the rows of the next height, and the lane's own row.
     fn apply(&mut self, item: &I, txn: &mut Txn<'_>) -> Result<(), Error>;
-    /// Writes what `late` changes.
+    /// Writes the changes from `late`.
     fn late(&mut self, late: &Self::Late, txn: &mut Txn<'_>) -> Result<(), Error>;
-    /// How far it has come.
+    /// Its progress.
     fn mark(&self) -> Mark;
 }
 
 /// One lane, to be run.
-pub(crate) struct Lane<S: Source, R: Release<S::Item>, K: Sink<S::Item>> {
+pub(crate) struct Lane<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> {
     pub(crate) name: &'static str,
     pub(crate) source: Arc<S>,
-    pub(crate) release: R,
+    pub(crate) confirmation: R,
     pub(crate) sink: K,
     pub(crate) store: Arc<dyn Store>,
     /// The first height that is not indexed yet.
     pub(crate) next: u64,
-    /// The height up to which there is something to fetch; grows.
+    /// The last height that can be fetched; grows.
     pub(crate) target: watch::Receiver<Mark>,
-    /// Where the lane's mark is published, after each commit.
+    /// Publishes the lane's progress after each commit.
     pub(crate) mark: watch::Sender<Mark>,
     pub(crate) look_ahead: usize,
-    /// What belongs to heights that are committed already.
+    /// Data for heights that are committed already.
     pub(crate) late: mpsc::Receiver<K::Late>,
     /// Becomes true when the lane is to stop.
     pub(crate) stop: watch::Receiver<bool>,
 }
 
-impl<S: Source, R: Release<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
-    /// Runs until it is told to stop (`Ok`) or cannot go on. Nothing of it is left then: the store may be closed.
+impl<S: Source, R: Confirmation<S::Item>, K: Sink<S::Item>> Lane<S, R, K> {
+    /// Runs until `stop` (`Ok`) or an error. All of its tasks and threads have ended when this returns: the store may
+    /// be closed.
     pub(crate) async fn run(self) -> Result<(), Error> {
-        let Self { name, source, release, sink, store, next, target, mark, look_ahead, late, mut stop } =
+        let Self { name, source, confirmation, sink, store, next, target, mark, look_ahead, late, mut stop } =
             self;
         let (fetched, ready) = mpsc::channel(look_ahead.max(1));
         let (alive, mut all_ended) = mpsc::channel(1);
         let at_head = target.clone();
         let writer = tokio::task::spawn_blocking(move || write(name, sink, &*store, ready, &mark, &at_head));
         let writer_ended = fetched.clone();
-        let late = pass_on(late, fetched.clone());
+        let late = forward_late(late, fetched.clone());
         let outcome = tokio::select! {
             outcome = async {
-                let heights = in_order(source, next, target.clone(), look_ahead, alive);
-                hand_on(heights, next, target, release, fetched).await
+                let heights = fetch_in_order(source, next, target.clone(), look_ahead, alive);
+                forward_confirmed(heights, next, target, confirmation, fetched).await
             } => outcome,
             never = late => match never {},
             _ = stop.wait_for(|stop| *stop) => Ok(()),
             () = writer_ended.closed() => Ok(()),
         };
-        // With the last sender gone the writer commits what it has, and ends.
+        // Without senders the writer commits the rest and ends.
         drop(writer_ended);
         let written =
             writer.await.map_err(|error| Error::Crashed { lane: name, reason: error.to_string() })?;
-        // Nothing is ever sent: the channel closes when the last task, aborted or not, is gone.
+        // Nothing is ever sent: the channel closes when the last task, aborted or not, has ended.
         all_ended.recv().await;
         written.and(outcome)
     }
@@ -114,20 +115,19 @@ enum Work<I, L> {
     Late(L),
 }
 
-/// Hands what is late to the writer as it comes.
-async fn pass_on<I, L>(mut late: mpsc::Receiver<L>, to: mpsc::Sender<Work<I, L>>) -> Infallible {
+/// Forwards late data to the writer.
+async fn forward_late<I, L>(mut late: mpsc::Receiver<L>, to: mpsc::Sender<Work<I, L>>) -> Infallible {
     while let Some(late) = late.recv().await {
         if to.send(Work::Late(late)).await.is_err() {
             break;
         }
     }
-    // The lane ends by itself, whether or not anything can be late.
+    // Late data must not end the lane.
     std::future::pending().await
 }
 
-/// The heights from `next` on, in order, while `look_ahead` are fetched at once. Every task holds `alive`, and lets go of
-/// it last.
-fn in_order<S: Source>(
+/// The heights from `next` on, in order; `look_ahead` are fetched at once. Every task holds `alive` until it has ended.
+fn fetch_in_order<S: Source>(
     source: Arc<S>,
     next: u64,
     target: watch::Receiver<Mark>,
@@ -135,14 +135,14 @@ fn in_order<S: Source>(
     alive: mpsc::Sender<Infallible>,
 ) -> impl Stream<Item = Result<S::Item, Error>> {
     let heights = futures_util::stream::unfold((next, target), |(height, mut target)| async move {
-        // The sender lives as long as the process watches the chain; without it there is nothing to wait for.
+        // The sender lives as long as the chain is watched; without it no height follows.
         target.wait_for(|target| target.height >= height).await.ok()?;
         Some((height, (height + 1, target)))
     });
     let tasks = heights.map(move |height| {
         let (source, alive) = (Arc::clone(&source), alive.clone());
-        // A task of its own, so that it goes on while this stream waits for room.
-        let task = Aborted(tokio::spawn(async move {
+        // A task of its own, so that it makes progress while this stream waits for room.
+        let task = AbortOnDrop(tokio::spawn(async move {
             let (source, _alive) = (source, alive);
             source.fetch(height).await
         }));
@@ -151,41 +151,44 @@ fn in_order<S: Source>(
     tasks.buffered(look_ahead.max(1))
 }
 
-/// Hands the heights from `next` on to the writer, each when it is released.
-async fn hand_on<I, L, R: Release<I>>(
+/// Forwards the heights from `next` on to the writer as they are confirmed.
+async fn forward_confirmed<I, L, R: Confirmation<I>>(
     heights: impl Stream<Item = Result<I, Error>>,
     next: u64,
     target: watch::Receiver<Mark>,
-    mut release: R,
+    mut confirmation: R,
     to: mpsc::Sender<Work<I, L>>,
 ) -> Result<(), Error> {
     let mut heights = std::pin::pin!(heights);
     let mut height = next;
     loop {
-        let arrived =
-            if release.holds() { timeout(HOLD, heights.next()).await } else { Ok(heights.next().await) };
-        let released = match arrived {
+        let arrived = if confirmation.has_pending() {
+            timeout(MAX_HOLD, heights.next()).await
+        } else {
+            Ok(heights.next().await)
+        };
+        let confirmed = match arrived {
             Ok(None) => return Ok(()),
             Ok(Some(item)) => {
                 let is_last = target.borrow().height <= height;
                 height += 1;
-                release.pass(item?, is_last).await?
+                confirmation.push(item?, is_last).await?
             }
-            Err(_late) => release.let_go().into_iter().collect(),
+            Err(_late) => confirmation.flush().into_iter().collect(),
         };
-        for item in released {
+        for item in confirmed {
             if to.send(Work::Height(item)).await.is_err() {
-                // The writer has ended, and says why.
+                // The writer has ended, and returns the reason.
                 return Ok(());
             }
         }
     }
 }
 
-/// A task that ends with its handle.
-struct Aborted<T>(tokio::task::JoinHandle<T>);
+/// A task that is aborted when its handle is dropped.
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
 
-impl<T> Aborted<Result<T, Error>> {
+impl<T> AbortOnDrop<Result<T, Error>> {
     async fn join(mut self, height: u64) -> Result<T, Error> {
         match (&mut self.0).await {
             Ok(result) => result,
@@ -194,7 +197,7 @@ impl<T> Aborted<Result<T, Error>> {
     }
 }
 
-impl<T> Drop for Aborted<T> {
+impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -223,7 +226,7 @@ fn write<I, K: Sink<I>>(
             Work::Late(late) => sink.late(late, txn),
         };
         apply(&first, &mut sink, &mut txn)?;
-        // Near the head each height is a commit of its own, which can be taken back.
+        // Near the head each height is a commit of its own, with an undo record.
         let reversible = sink.mark().height.saturating_add(undo::HEIGHTS) > target.borrow().height;
         while !reversible
             && txn.bytes() < MAX_BATCH_BYTES

@@ -1,7 +1,7 @@
-//! The lanes of an ingest, made and run.
+//! Construction and supervision of the lanes.
 //!
-//! Those of internal transactions and of the rich list may fail by themselves (a node that does not trace, or has forgotten
-//! its state): they are tried again, and everything else goes on.
+//! The lanes of internal transactions and of the rich list may fail (a node that does not trace, or has pruned its
+//! state): they are restarted, and the others continue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,65 +10,49 @@ use schema::meta::{self, BlockLane, CallLane};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::Error;
+use crate::chain_linker::{ChainLinker, LastBlock};
 use crate::config::Verify;
-use crate::daemon::{Ingest, causes, wait_for_room};
-use crate::index::Ground;
+use crate::confirmation::Immediate;
+use crate::index::IndexContext;
+use crate::ingest::{Ingest, causes, wait_for_room};
 use crate::lane::Lane;
-use crate::link::{Links, Tail};
+use crate::marks::next_height;
 use crate::meter;
-use crate::nft::Late;
-use crate::nft::asker::Asker;
-use crate::nft::completer::Completer;
-use crate::nft::wanted::Inquiry;
-use crate::prepare::next_height;
+use crate::nft::LateAnswer;
+use crate::nft::backfill::Backfill;
+use crate::nft::client::MetadataClient;
+use crate::nft::plan::MetadataFetcher;
 use crate::pruned::pruned_height;
-use crate::release::AtOnce;
 use crate::rich::RichList;
 use crate::settled::Settled;
 use crate::sink::{BlockSink, CallSink};
-use crate::source::{BlockSource, CallSource, Doubt, Pace, Proposers, Refresher, Tools};
+use crate::source::{BlockSource, CallSource, Pace, Proposers, ReceiptFallback, Refresher, Tools};
 
-/// Answers between the one who asks and the lane.
-const ANSWERS_ON_THE_WAY: usize = 16;
+/// NFT metadata answers between the backfill and the lane.
+const ANSWERS_IN_FLIGHT: usize = 16;
 
-/// A lane that the others can do without is tried again after this long.
+/// Pause before a failed optional lane is restarted.
 const RETRY_LANE: Duration = Duration::from_secs(30);
 
-/// How often the node is asked whether it can trace the last block of the block lane.
+/// Poll interval while no height can be traced.
 const RETRY_PRUNED: Duration = Duration::from_secs(5);
 
-/// How many heights may be derived at once. Traces have permits of their own, and fewer: however many wait to be derived,
-/// a block does not wait behind them.
-#[derive(Clone, Debug)]
-pub(crate) struct Cores {
-    blocks: Arc<Semaphore>,
-    calls: Arc<Semaphore>,
-}
-
-impl Cores {
-    pub(crate) fn of_this_machine() -> Self {
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        Self { blocks: Arc::new(Semaphore::new(cores)), calls: Arc::new(Semaphore::new(cores.div_ceil(2))) }
-    }
-}
-
 impl Ingest {
-    /// Runs the block lane until `halt` becomes true, with somebody beside it who asks what its blocks could not wait for;
-    /// if that fails, it makes `halt` true.
+    /// Runs the block lane and the backfill of NFT metadata until `halt`. A backfill error sets `halt`.
     pub(crate) async fn run_blocks(&self, halt: &watch::Sender<bool>) -> Result<(), Error> {
-        let asker = Arc::new(Asker::new(self.settled(), self.config.vm));
-        let (answers, late) = mpsc::channel(ANSWERS_ON_THE_WAY);
-        let completer = Completer {
-            asker: Arc::clone(&asker),
+        let client = Arc::new(MetadataClient::new(self.settled(), self.config.vm));
+        let (answers, late) = mpsc::channel(ANSWERS_IN_FLIGHT);
+        let backfill = Backfill {
+            client: Arc::clone(&client),
             store: Arc::clone(&self.store),
-            blocks: self.published.blocks.subscribe(),
+            blocks: self.progress.blocks.subscribe(),
             answers,
         };
-        let mut lane = std::pin::pin!(self.block_lane(asker, late, halt.subscribe())?.run());
+        let mut lane = std::pin::pin!(self.block_lane(client, late, halt.subscribe())?.run());
         let completing = async {
-            match completer.run().await {
+            match backfill.run().await {
                 Err(error) => error,
-                // It only ends with the lane.
+                // The backfill only ends with the lane.
                 Ok(()) => std::future::pending().await,
             }
         };
@@ -82,49 +66,49 @@ impl Ingest {
 
     fn block_lane(
         &self,
-        asker: Arc<Asker>,
-        late: mpsc::Receiver<Late>,
+        client: Arc<MetadataClient>,
+        late: mpsc::Receiver<LateAnswer>,
         stop: watch::Receiver<bool>,
-    ) -> Result<Lane<BlockSource, Links, BlockSink>, Error> {
+    ) -> Result<Lane<BlockSource, ChainLinker, BlockSink>, Error> {
         let snapshot = self.store.snapshot()?;
         let at: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
         let mid_chain = self.identity.start_height > 1;
         let next = next_height(&at, self.identity.start_height);
-        let ground = Ground {
+        let context = IndexContext {
             vm: self.config.vm,
             prefix: self.identity.prefix.clone(),
             mid_chain,
-            codec: self.workshops.codec(),
+            codec: self.workers.codec(),
         };
-        let endorsements = self.endorsements();
+        let commit_verifier = self.commit_verifier();
         let source = Arc::new(BlockSource {
             tools: self.tools(&self.cores.blocks),
             vm: self.config.vm,
             chain_id: self.config.chain_id.clone(),
-            signed: endorsements.is_some(),
+            signed: commit_verifier.is_some(),
             proposers: Proposers::new(self.identity.prefix.clone()),
             refresher: Refresher::new(Arc::clone(&self.store)),
-            doubt: Doubt::new(self.config.believe_after),
-            inquiry: Inquiry::new(asker, Arc::clone(&self.store), mid_chain, next),
-            handover: self.has_rich_list().then(|| Arc::clone(&self.handover)),
+            receipt_fallback: ReceiptFallback::new(self.config.believe_after),
+            fetcher: MetadataFetcher::new(client, Arc::clone(&self.store), mid_chain, next),
+            transfer_cache: self.has_rich_list().then(|| Arc::clone(&self.transfer_cache)),
         });
-        let tail = Tail::read(&*snapshot, &at)?;
+        let last = LastBlock::read(&*snapshot, &at)?;
         Ok(Lane {
             name: "blocks",
-            release: Links::new(Arc::clone(&source), endorsements, tail),
+            confirmation: ChainLinker::new(Arc::clone(&source), commit_verifier, last),
             source,
             next,
-            sink: BlockSink::new(at, ground, &*snapshot)?,
+            sink: BlockSink::new(at, context, &*snapshot)?,
             store: Arc::clone(&self.store),
-            target: self.published.chain.subscribe(),
-            mark: self.published.blocks.clone(),
+            target: self.progress.chain.subscribe(),
+            mark: self.progress.blocks.clone(),
             look_ahead: self.config.look_ahead,
             late,
             stop,
         })
     }
 
-    /// Runs the internal-transaction lane, again and again if it fails, until it is told to stop.
+    /// Runs the internal-transaction lane, and restarts it after errors, until `halt`.
     pub(crate) async fn run_calls(&self, mut halt: watch::Receiver<bool>) {
         while self.has_calls() && !*halt.borrow() {
             meter::lane_stopped("internal_txs", false);
@@ -141,8 +125,8 @@ impl Ingest {
         }
     }
 
-    /// If `error` says that the node has pruned the next height's state, waits until the lane can continue after it;
-    /// otherwise gives the error back.
+    /// If `error` means that the node has pruned the next height's state, waits until the lane can continue after it;
+    /// otherwise returns the error.
     async fn past_pruned(&self, error: Error, halt: &mut watch::Receiver<bool>) -> Result<(), Error> {
         let Some(pruned) = pruned_height(&error) else { return Err(error) };
         let skipping = async {
@@ -161,7 +145,7 @@ impl Ingest {
         }
     }
 
-    /// Runs the rich list's lane, again and again if it fails, until it is told to stop.
+    /// Runs the rich list's lane, and restarts it after errors, until `halt`.
     pub(crate) async fn run_rich_list(&self, mut halt: watch::Receiver<bool>) {
         while self.has_rich_list() && !*halt.borrow() {
             meter::lane_stopped("rich_list", false);
@@ -171,9 +155,9 @@ impl Ingest {
                 settled: self.settled(),
                 prefix: self.identity.prefix.clone(),
                 start_height: self.identity.start_height,
-                handover: Arc::clone(&self.handover),
-                blocks: self.published.blocks.subscribe(),
-                mark: self.published.rich.clone(),
+                transfer_cache: Arc::clone(&self.transfer_cache),
+                blocks: self.progress.blocks.subscribe(),
+                mark: self.progress.rich.clone(),
                 verified: self.config.verify != Verify::Off,
                 reconcile_every: self.config.reconcile_every,
                 stop: halt.clone(),
@@ -183,7 +167,7 @@ impl Ingest {
         }
     }
 
-    /// Waits until a lane that the others can do without is worth another try, or is to stop.
+    /// Waits before a failed optional lane is restarted, or until `halt`.
     async fn after_failure(&self, lane: &str, error: &Error, halt: &mut watch::Receiver<bool>) {
         let waiting = async {
             if error.is_full() {
@@ -200,21 +184,21 @@ impl Ingest {
         }
     }
 
-    fn call_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<CallSource, AtOnce, CallSink>, Error> {
+    fn call_lane(&self, stop: watch::Receiver<bool>) -> Result<Lane<CallSource, Immediate, CallSink>, Error> {
         let at: CallLane = meta::read(&*self.store.snapshot()?)?.unwrap_or_default();
         Ok(Lane {
             name: "internal_txs",
             source: Arc::new(CallSource {
                 tools: self.tools(&self.cores.calls),
                 store: Arc::clone(&self.store),
-                pace: Some(Pace::new(self.published.chain.subscribe(), self.published.blocks.subscribe())),
+                pace: Some(Pace::new(self.progress.chain.subscribe(), self.progress.blocks.subscribe())),
             }),
-            release: AtOnce,
+            confirmation: Immediate,
             next: at.height.saturating_add(1).max(self.identity.start_height),
             sink: CallSink::new(at),
             store: Arc::clone(&self.store),
-            target: self.published.blocks.subscribe(),
-            mark: self.published.calls.clone(),
+            target: self.progress.blocks.subscribe(),
+            mark: self.progress.calls.clone(),
             look_ahead: self.config.look_ahead,
             late: mpsc::channel(1).1,
             stop,
@@ -225,17 +209,13 @@ impl Ingest {
         Settled {
             node: Arc::clone(&self.node),
             store: Arc::clone(&self.store),
-            codec: self.workshops.codec(),
+            codec: self.workers.codec(),
             prefix: self.identity.prefix.clone(),
             seen: Arc::default(),
         }
     }
 
     fn tools(&self, cores: &Arc<Semaphore>) -> Tools {
-        Tools {
-            node: Arc::clone(&self.node),
-            workshops: Arc::clone(&self.workshops),
-            cores: Arc::clone(cores),
-        }
+        Tools { node: Arc::clone(&self.node), workers: Arc::clone(&self.workers), cores: Arc::clone(cores) }
     }
 }

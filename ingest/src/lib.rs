@@ -1,52 +1,57 @@
-//! cairn's ingest: node answers in, rows out.
+//! cairn's ingest pipeline: node answers in, database rows out.
 //!
 //! ```text
 //! node ──▶ source ──▶ derive ──▶ lane ──▶ sink ──▶ index ──▶ one commit
-//!          asks and    pure, in    in order  the lane's   rows
-//!          asks again  parallel              own row
+//!          fetches,   pure, in    in order  the lane's   rows
+//!          retries    parallel              own row
 //! ```
 //!
 //! | module | one job |
 //! |---|---|
-//! | `prepare`, `advice` | what must be right before it starts, and what looks wrong |
-//! | [`daemon`](Ingest) | starts the lanes and watches over them |
-//! | `lane` | one ordered stream of heights with one watermark |
-//! | `release`, `link` | when a height may be committed: blocks against their neighbours |
-//! | `endorse` | the validators' signatures |
-//! | `fork` | whose history is the chain's, and how far ours goes along with it |
-//! | `source` | from the node to a derived height; what is asked again, and when |
-//! | [`mod@derive`] | raw answers of a height → what its indexes need; pure |
-//! | [`nft`] | what is asked about NFTs, with the block and after it |
+//! | `prepare`, `advice` | checks before the start, and warnings about settings that do not fit |
+//! | `ingest` | the state that all lanes share |
+//! | `daemon` | starts the lanes, watches them, recovers from their errors |
+//! | `lanes`, `lane` | builds each lane; one lane is an ordered stream of heights with one watermark |
+//! | `confirmation`, `chain_linker` | when a height may be committed: blocks are checked against their neighbours |
+//! | `commit_verifier` | light client: the validators' signatures |
+//! | `fork` | fork choice: which history to follow, and the height to rewind to |
+//! | `source` | fetches the answers of a height, retries, and derives it |
+//! | [`mod@derive`] | raw answers of a height → the input of its indexes; pure |
+//! | [`nft`] | NFT metadata: fetched with the block, or backfilled after it |
 //! | `rich` | the lane of ERC-20 holders |
-//! | `pruned` | where internal transactions begin on a node that has pruned old state |
-//! | `settled` | when an answer about the state of a height is final |
+//! | `pruned` | first height with call traces on a node that has pruned old state |
+//! | `settled` | finality of an answer about the state of a height |
 //! | `sink`, `index` | a derived height → rows |
-//! | `courtesy` | gives way to requests |
-//! | [`meter`] | what is counted |
-//! | [`verify`] | compares a database with the chain, and heals it |
+//! | `priority` | threads of the index yield to threads that serve requests |
+//! | `marks` | progress of the lanes |
+//! | [`meter`] | metrics |
+//! | [`verify`] | compares a database with the chain, and repairs it |
 //!
-//! What must hold: all rows of a height in a lane, their counts and the lane's height are in one commit; no answer that
-//! may be wrong or early is taken for "there was nothing"; one bad transaction never stops the chain.
+//! # Invariants
+//! * All rows of a height in a lane, their counts and the lane's watermark are in one commit.
+//! * An answer that may be wrong or premature is never stored as "there is nothing".
+//! * One malformed transaction never stops the chain.
 
 pub mod config;
 pub mod derive;
 
 mod advice;
-mod courtesy;
+mod chain_linker;
+mod commit_verifier;
+mod confirmation;
 mod daemon;
-mod endorse;
 mod error;
 mod fork;
 mod index;
+mod ingest;
 mod lane;
 mod lanes;
-mod link;
 mod marks;
 pub mod meter;
 pub mod nft;
 mod prepare;
+mod priority;
 mod pruned;
-mod release;
 mod rich;
 mod settled;
 mod sink;
@@ -54,8 +59,8 @@ mod source;
 pub mod verify;
 
 pub use self::config::{Config, Verify};
-pub use self::courtesy::behind_readers;
-pub use self::daemon::Ingest;
 pub use self::error::Error;
+pub use self::ingest::Ingest;
 pub use self::marks::{Mark, Marks};
 pub use self::prepare::is_there;
+pub use self::priority::lower_thread_priority;

@@ -1,4 +1,4 @@
-//! How far the ingest has come, for those who watch.
+//! Watermarks: the progress of the lanes, published over watch channels.
 
 use schema::meta::{self, BlockLane, CallLane, RichLane};
 use store::Snapshot;
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::Error;
 
-/// How far a lane has come.
+/// The watermark of a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The last indexed height; 0 before the first.
@@ -15,10 +15,10 @@ pub struct Mark {
     pub records: u64,
 }
 
-/// How far the lanes have come, for those who watch.
+/// Receivers of the watermarks of all lanes.
 #[derive(Clone, Debug)]
 pub struct Marks {
-    /// The chain's height as the node tells it; `records` is not used.
+    /// The chain's height by the node; `records` is not used.
     pub chain: watch::Receiver<Mark>,
     /// The block lane.
     pub blocks: watch::Receiver<Mark>,
@@ -33,7 +33,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// The height that every lane has.
+    /// The lowest height of all lanes.
     pub fn done(&self) -> u64 {
         let calls = self.has_calls.then(|| self.calls.borrow().height);
         let rich = self.has_rich_list.then(|| self.rich.borrow().height);
@@ -41,7 +41,7 @@ impl Marks {
         others.fold(self.blocks.borrow().height, u64::min)
     }
 
-    /// Waits until a lane has moved; never ends once the ingest is gone.
+    /// Waits until a lane has moved; pends for ever once the ingest has ended.
     pub async fn moved(&mut self) {
         let moved = tokio::select! {
             moved = self.blocks.changed() => moved,
@@ -54,17 +54,17 @@ impl Marks {
     }
 }
 
-/// Where the lanes publish how far they have come.
+/// Senders of the watermarks.
 #[derive(Debug, Default)]
-pub(crate) struct Published {
+pub(crate) struct ProgressSenders {
     pub(crate) chain: watch::Sender<Mark>,
     pub(crate) blocks: watch::Sender<Mark>,
     pub(crate) calls: watch::Sender<Mark>,
     pub(crate) rich: watch::Sender<Mark>,
 }
 
-impl Published {
-    /// Publishes what the database says.
+impl ProgressSenders {
+    /// Publishes the watermarks of the database.
     pub(crate) fn read(&self, snapshot: &dyn Snapshot) -> Result<(), Error> {
         let blocks: BlockLane = meta::read(snapshot)?.unwrap_or_default();
         let calls: CallLane = meta::read(snapshot)?.unwrap_or_default();
@@ -74,4 +74,9 @@ impl Published {
         self.rich.send_replace(Mark { height: rich.height, records: 0 });
         Ok(())
     }
+}
+
+/// The first height that is not indexed.
+pub(crate) fn next_height(lane: &BlockLane, start_height: u64) -> u64 {
+    lane.height.saturating_add(1).max(start_height)
 }

@@ -1,15 +1,15 @@
-//! What is counted of an ingest.
+//! Metrics of an ingest.
 
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 
-/// An event that is counted.
+/// A counted event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// Blocks are taken back.
+    /// A rewind.
     Rewind,
-    /// Receipts are taken that do not follow from their transactions.
+    /// Receipts are accepted that do not follow from their transactions.
     UnprovenReceipts,
-    /// A token's balances turn out to change without their events telling.
+    /// A token's balances change without transfer events.
     Drift,
     /// A balance is compared with its contract.
     Sample,
@@ -55,12 +55,12 @@ impl Event {
 
 const LANE_STOPPED: &str = "cairn_lane_stopped";
 
-/// A lane that the others can do without waits to be tried again, or runs.
+/// Sets whether a lane has failed and waits for its restart.
 pub(crate) fn lane_stopped(lane: &str, is_stopped: bool) {
     gauge!(LANE_STOPPED, "lane" => lane.to_owned()).set(f64::from(u8::from(is_stopped)));
 }
 
-/// Says what the metrics mean, for whoever shows them; they are there from the beginning, at zero.
+/// Registers the descriptions of all metrics, with counters at zero.
 pub fn describe() {
     describe_gauge!(LANE_STOPPED, "1 while a lane has failed and waits to be tried again");
     for event in Event::ALL {

@@ -1,12 +1,12 @@
-//! What is asked about NFTs, and what the node says.
+//! NFT metadata: questions about the NFTs of a block, and the node's answers.
 //!
-//! Events tell who got what; whether a contract holds NFTs at all, and names and URIs, only the node can tell, at the
-//! height of the event. A fixed no is an answer. A node that cannot answer now holds nothing up: the block goes on without,
-//! and the question is kept and asked until there is an answer (`completer`).
+//! Events name tokens and owners; only the node knows, at the height of the event, whether a contract holds NFTs at
+//! all, and names and URIs. A definite "no" is an answer. A node that cannot answer now does not delay the block: the
+//! question is stored and asked until there is an answer (`backfill`).
 
-pub(crate) mod asker;
-pub(crate) mod completer;
-pub(crate) mod wanted;
+pub(crate) mod backfill;
+pub(crate) mod client;
+pub(crate) mod plan;
 
 use std::collections::HashMap;
 
@@ -14,25 +14,25 @@ use chain::Account;
 use chain::nft::NftEvent;
 use schema::nft::{About, Question};
 
-/// Something that happened to an NFT in a block.
+/// An NFT event of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NftAt {
     /// Its place in the block: twice its ordinal, from 2.
     pub place: u32,
-    /// Index of the transaction; none for what happened outside of one.
+    /// Index of the transaction; none for an event outside of one.
     pub tx: Option<usize>,
-    /// What.
+    /// The event.
     pub event: NftEvent,
 }
 
-/// What the node says to a question.
+/// The node's answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// There is a collection.
     Collection {
         /// Its name; empty if it has none.
         name: String,
-        /// Who made it, where the node tells.
+        /// Its creator, if the node returns one.
         creator: Option<Account>,
     },
     /// Move: the object is a token.
@@ -46,15 +46,15 @@ pub enum Reply {
     },
     /// The URI.
     Uri(String),
-    /// A fixed no: there is no such thing.
+    /// A definite no: there is no such thing.
     No,
-    /// No token is left by which to tell.
-    Unclear,
+    /// Undecidable: no token is left to test the contract with.
+    Unknown,
 }
 
-/// What was asked about.
+/// The subject of a question, as a key of [`Answers`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub enum QuestionKey {
     /// A collection.
     Collection(Account),
     /// Move: an object.
@@ -63,8 +63,8 @@ pub enum Asked {
     Uri(Account, String),
 }
 
-impl Asked {
-    /// The subject of a stored question; `None` if an address in it is none.
+impl QuestionKey {
+    /// The subject of a stored question; `None` if it holds an invalid address.
     pub fn of(about: &About) -> Option<Self> {
         Some(match about {
             About::Collection(subject) => Self::Collection(Account::from_bytes(&subject.address)?),
@@ -74,12 +74,12 @@ impl Asked {
     }
 }
 
-/// What the node said about a block's NFTs. What is not among it is to be asked again.
-pub type Answers = HashMap<Asked, Reply>;
+/// The answers for a block's NFTs. Missing ones are asked by the backfill.
+pub type Answers = HashMap<QuestionKey, Reply>;
 
-/// An answer to a question that was kept.
+/// An answer from the backfill to a stored question.
 #[derive(Clone, Debug)]
-pub struct Late {
+pub struct LateAnswer {
     /// The question's number.
     pub number: u64,
     /// The question.

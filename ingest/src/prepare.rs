@@ -1,4 +1,4 @@
-//! Before an ingest can run: node, database and configuration must speak of the same chain.
+//! Preparation: node, database and configuration must agree on the chain before an ingest runs.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use schema::rollback;
 use store::{Counts, Durability, Store, Txn};
 
 use crate::config::{Config, Verify};
-use crate::daemon::{Ingest, change};
-use crate::derive::{Rules, Workshops};
-use crate::lanes::Cores;
-use crate::marks::{Mark, Published};
+use crate::derive::{Rules, WorkerPool};
+use crate::ingest::{Ingest, change};
+use crate::marks::{Mark, ProgressSenders, next_height};
+use crate::source::Cores;
 use crate::{Error, advice, source};
 
-/// Whether there is a database already. Refuses one of another chain, VM, prefix or start height than configured; what is
-/// not configured may be anything.
+/// Whether there is a database. Refuses one of another chain, VM, prefix or start height than configured; unset fields
+/// match anything.
 pub fn is_there(config: &Config, store: &dyn Store) -> Result<bool, Error> {
     let Some(stored) = schema::open::identity(store)? else { return Ok(false) };
     let wanted = Identity {
@@ -29,14 +29,14 @@ pub fn is_there(config: &Config, store: &dyn Store) -> Result<bool, Error> {
         prefix: config.prefix.clone().unwrap_or_else(|| stored.prefix.clone()),
         start_height: config.start_height.map_or(stored.start_height, |start| start.max(1)),
     };
-    // It is there, so this only compares.
+    // The database exists, so this only compares.
     schema::open::or_create(store, &wanted)?;
     Ok(true)
 }
 
 impl Ingest {
-    /// Makes sure that node, database and configuration speak of the same chain, and asks the node for what is fixed.
-    /// Waits for a node that is not there yet.
+    /// Checks that node, database and configuration agree on the chain, and fetches its fixed properties. Waits for a
+    /// node that is down.
     pub async fn prepare(config: Config, node: Arc<Node>, store: Arc<dyn Store>) -> Result<Self, Error> {
         is_there(&config, &*store)?;
         let verify = || node.verify_chain(&config.chain_id);
@@ -74,16 +74,16 @@ impl Ingest {
             prefix: prefix.clone(),
             start_height,
         };
-        // Before anything is written: a database that is made stays of what it was made for.
+        // Before the first write: the identity of a database never changes.
         let unfinished = meta::read::<BlockLane>(&*store.snapshot()?)?.unwrap_or_default();
         refuse_gap(&unfinished, start_height, first)?;
         schema::open::or_create(&*store, &identity)?;
         change(&store, "rollback", |store| Ok(rollback::finish_pending(store)?)).await?;
 
         let snapshot = store.snapshot()?;
-        let published = Published::default();
-        published.chain.send_replace(Mark { height: status.latest_height, records: 0 });
-        published.read(&*snapshot)?;
+        let progress = ProgressSenders::default();
+        progress.chain.send_replace(Mark { height: status.latest_height, records: 0 });
+        progress.read(&*snapshot)?;
         let blocks: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
         let codec = Arc::new(Codec::load(&*snapshot)?);
         if let Verify::Signatures { trusted: Some((height, known)) } = config.verify
@@ -101,10 +101,10 @@ impl Ingest {
         let verified = config.verify != Verify::Off;
         let rules = Rules { vm: config.vm, prefix, registry: Arc::new(registry), descriptors, verified };
         Ok(Self {
-            workshops: Arc::new(Workshops::new(codec, rules)),
+            workers: Arc::new(WorkerPool::new(codec, rules)),
             cores: Cores::of_this_machine(),
-            published,
-            handover: Arc::default(),
+            progress,
+            transfer_cache: Arc::default(),
             damping: std::sync::Mutex::default(),
             config,
             node,
@@ -114,7 +114,7 @@ impl Ingest {
     }
 }
 
-/// Writes what is off for those that serve the database.
+/// Stores which features are off, for the processes that serve the database.
 fn note_disabled(config: &Config, node: &Node, store: &dyn Store) -> Result<(), Error> {
     let off = advice::no_rich_list(config, node).filter(|_| config.vm == Vm::Evm);
     let disabled = Disabled { rich_list: off.unwrap_or_default().to_owned() };
@@ -129,11 +129,6 @@ fn note_disabled(config: &Config, node: &Node, store: &dyn Store) -> Result<(), 
     Ok(store.commit(batch, Durability::Synced)?)
 }
 
-/// The first height that is not indexed.
-pub(crate) fn next_height(lane: &BlockLane, start_height: u64) -> u64 {
-    lane.height.saturating_add(1).max(start_height)
-}
-
 /// The first height that is not indexed, if the node, whose first block is `first`, has it.
 fn refuse_gap(lane: &BlockLane, start_height: u64, first: u64) -> Result<u64, Error> {
     let next = next_height(lane, start_height);
@@ -143,7 +138,7 @@ fn refuse_gap(lane: &BlockLane, start_height: u64, first: u64) -> Result<u64, Er
 async fn ask_prefix(node: &Node) -> Result<String, Error> {
     let Some(rest) = &node.rest else {
         return Err(Error::Setup(
-            "the prefix of account addresses is not known: give `prefix`, or a REST address that tells it",
+            "the prefix of account addresses is not known: give `prefix`, or a REST address to query it from",
         ));
     };
     retry::until(Backoff::default(), "bech32 prefix", || rest.bech32_prefix())

@@ -1,15 +1,15 @@
-//! Call traces of heights whose state the node has pruned: the internal-transaction lane continues at the first height
-//! that can be traced, and its row says from which height on it is complete.
+//! Pruned call traces: the internal-transaction lane continues at the first traceable height, and its row records from
+//! which height on it is complete.
 
 use schema::meta::{self, CallLane};
 use schema::undo;
 use store::{Counts, Durability, Txn};
 
-use crate::daemon::Ingest;
-use crate::source::{CALL_TRACES, insist};
+use crate::ingest::Ingest;
+use crate::source::{CALL_TRACES, retry_until};
 use crate::{Error, Mark};
 
-/// The height whose traces are pruned, if that is what `error` says.
+/// The height whose traces are pruned, if `error` means that.
 pub(crate) fn pruned_height(error: &Error) -> Option<u64> {
     match error {
         Error::Node { height, what: CALL_TRACES, source } if source.is_pruned() => Some(*height),
@@ -18,14 +18,14 @@ pub(crate) fn pruned_height(error: &Error) -> Option<u64> {
 }
 
 impl Ingest {
-    /// Moves the lane of internal transactions, which does not run, from `pruned` to the first height that can be traced.
-    /// False if there is none yet: then the block lane is so far behind that it only has heights that are pruned.
+    /// Moves the stopped lane of internal transactions from `pruned` to the first traceable height. False if there is
+    /// none yet: the block lane is so far behind that it only has pruned heights.
     pub(crate) async fn skip_pruned(&self, pruned: u64, reason: &Error) -> Result<bool, Error> {
-        let last = self.published.blocks.borrow().height;
+        let last = self.progress.blocks.borrow().height;
         if last <= pruned || !self.is_traceable(last).await? {
             return Ok(false);
         }
-        // Invariant: `gone` is pruned, and `there` is not.
+        // Bisection. Invariant: `gone` is pruned, and `there` is not.
         let (mut gone, mut there) = (pruned, last);
         while there - gone > 1 {
             let middle = gone + (there - gone) / 2;
@@ -34,7 +34,7 @@ impl Ingest {
         tracing::error!(
             from = pruned,
             to = gone,
-            reason = %crate::daemon::causes(reason),
+            reason = %crate::ingest::causes(reason),
             "internal transactions of these heights are missing: the node has pruned the state that traces need; to add \
              them, run `cairn db reindex` from the first of these heights with a node that has all state"
         );
@@ -47,13 +47,13 @@ impl Ingest {
         let (batch, _pending) = undo::seal(txn, undo::Lane::InternalTxs)?;
         drop(snapshot);
         self.store.commit(batch, Durability::Synced)?;
-        self.published.calls.send_replace(Mark { height: gone, records: lane.calls });
+        self.progress.calls.send_replace(Mark { height: gone, records: lane.calls });
         Ok(true)
     }
 
     async fn is_traceable(&self, height: u64) -> Result<bool, Error> {
         let Some(evm) = &self.node.evm else { return Ok(false) };
-        match insist(height, CALL_TRACES, || evm.trace_block(height)).await {
+        match retry_until(height, CALL_TRACES, || evm.trace_block(height)).await {
             Ok(_) => Ok(true),
             Err(error) if pruned_height(&error).is_some() => Ok(false),
             Err(error) => Err(error),

@@ -1,20 +1,24 @@
-//! The rich list's lane: who holds how much of each ERC-20 of an EVM chain.
+//! The rich list's lane: balances of the ERC-20 holders of an EVM chain.
 //!
 //! ```text
-//! baseline ──▶ block by block: transfers ──▶ ledger ──▶ balances     and now and then: reconcile
-//! asks for     handed over by the block      adds up,                samples, and heals a token
-//! all at once  lane, or asked for again      asks if it cannot       that drifts
+//! baseline ──▶ block by block: transfers ──▶ ledger ──▶ balances     periodically: reconcile
+//! bank balances  from the block lane's cache,  adds up,                samples, and repairs a token
+//! of all         or fetched again              queries if it cannot    whose balances drift
 //! ```
 //!
-//! What must hold: the balances are those of the lane's height; a balance is added up only from one that was known, and
-//! asked for where none was; the lane is never ahead of the block lane; all changes of a block are one commit with the
-//! lane's height. It runs on a thread of its own and waits for the node as long as it takes.
+//! # Invariants
+//! * The balances are those of the lane's height.
+//! * A balance is computed only from a known one, and queried if none is known.
+//! * The lane is never ahead of the block lane.
+//! * All changes of a block are in one commit with the lane's height.
+//!
+//! The lane runs on a thread of its own and retries requests to the node without a limit.
 
 mod baseline;
-pub(crate) mod handover;
 mod ledger;
 mod reconcile;
 mod results;
+pub(crate) mod transfer_cache;
 
 use std::future::Future;
 use std::ops::RangeInclusive;
@@ -33,22 +37,22 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use self::handover::Handover;
 use self::ledger::ToAsk;
 use self::reconcile::Reconciler;
+use self::transfer_cache::TransferCache;
 use crate::settled::{Returned, Settled, call_all};
 use crate::{Error, Mark};
 
 /// Rows of one commit, in bytes.
 const MAX_BATCH_BYTES: usize = 4 << 20;
 
-/// Balances, or results of blocks, that are asked for at once.
+/// Concurrent requests for balances or results of blocks.
 const AT_ONCE: usize = 16;
 
-/// Heights whose events are held at once: some have hundreds.
+/// Heights whose events are in memory at once: some have hundreds.
 const HEIGHTS_AT_ONCE: u64 = 128;
 
-/// A height and what happened to balances at it.
+/// A height and its ERC-20 events.
 type HeightEvents = (u64, Vec<Erc20Event>);
 
 /// The lane, to be run.
@@ -59,19 +63,19 @@ pub(crate) struct RichList {
     pub(crate) prefix: String,
     /// The index's first height.
     pub(crate) start_height: u64,
-    pub(crate) handover: Arc<Handover>,
+    pub(crate) transfer_cache: Arc<TransferCache>,
     pub(crate) blocks: watch::Receiver<Mark>,
     pub(crate) mark: watch::Sender<Mark>,
-    /// Whether hashes are.
+    /// True unless `verify = off`: block and result hashes are checked.
     pub(crate) verified: bool,
-    /// Pause between two samples; none of them if absent.
+    /// Pause between two samples; no samples if absent.
     pub(crate) reconcile_every: Option<Duration>,
     pub(crate) stop: watch::Receiver<bool>,
 }
 
-/// Why the lane's thread goes on or ends.
+/// The next job of the lane's thread.
 enum Next {
-    /// There are heights up to this one.
+    /// Heights up to this one are indexed.
     Heights(u64),
     /// It is time for a sample.
     Sample,
@@ -79,7 +83,7 @@ enum Next {
 }
 
 impl RichList {
-    /// Runs until it is told to stop (`Ok`) or cannot go on.
+    /// Runs until `stop` (`Ok`) or an error.
     pub(crate) async fn run(self) -> Result<(), Error> {
         let runtime = Handle::current();
         let work = tokio::task::spawn_blocking(move || Worker { list: self, runtime }.run());
@@ -87,11 +91,11 @@ impl RichList {
     }
 }
 
-/// How far heights were applied.
+/// Result of applying heights.
 enum Applied {
-    /// So many of them.
+    /// This many were applied.
     Heights(usize),
-    /// None: these balances at the first of them must be asked for.
+    /// None: these balances at the first of them are unknown and must be queried.
     Unknown(Vec<ToAsk>),
 }
 
@@ -115,7 +119,7 @@ impl Worker {
                         return Ok(());
                     }
                     self.publish(&lane);
-                    // Otherwise blocks that come without a pause would leave a token as it is.
+                    // Otherwise a steady stream of blocks would starve the repair.
                     if reconciler.is_healing() && self.sample(&mut reconciler, &lane)?.is_none() {
                         return Ok(());
                     }
@@ -134,7 +138,7 @@ impl Worker {
         self.list.mark.send_replace(Mark { height: lane.height, records: 0 });
     }
 
-    /// Waits for something to do.
+    /// Waits for the next job.
     fn next(&mut self, lane: &RichLane, sampled: Instant, is_healing: bool) -> Next {
         let RichList { blocks, stop, reconcile_every, .. } = &mut self.list;
         let due = reconcile_every.map(|every| if is_healing { sampled } else { sampled + every });
@@ -156,19 +160,19 @@ impl Worker {
         })
     }
 
-    /// Applies the heights up to `last`, or some of them; `None` if it is to stop.
+    /// Applies the heights up to `last`, or some of them; `None` on stop.
     ///
-    /// Whatever the node is asked is asked between snapshots: the store keeps all that an open one can see.
+    /// Requests to the node are made between snapshots: the store keeps every version that an open snapshot can read.
     fn heights(&self, lane: &mut RichLane, last: u64) -> Result<Option<()>, Error> {
         let last = last.min(lane.height + HEIGHTS_AT_ONCE);
         let Some(heights) = self.events(lane.height + 1..=last)? else { return Ok(None) };
-        let (mut rest, mut told) = (heights.as_slice(), None);
+        let (mut rest, mut answers) = (heights.as_slice(), None);
         while let Some((next, _)) = rest.first() {
-            match self.apply(lane, rest, told.take())? {
+            match self.apply(lane, rest, answers.take())? {
                 Applied::Heights(n) => rest = &rest[n..],
                 Applied::Unknown(balances) => {
-                    told = self.ask(&balances, *next)?;
-                    if told.is_none() {
+                    answers = self.ask(&balances, *next)?;
+                    if answers.is_none() {
                         return Ok(None);
                     }
                 }
@@ -177,34 +181,34 @@ impl Worker {
         Ok(Some(()))
     }
 
-    /// Applies as many of `heights` as need no more answers than `told`, which is about the first of them.
+    /// Applies as many of `heights` as need no more answers than `answers`, which are for the first of them.
     fn apply(
         &self,
         lane: &mut RichLane,
         heights: &[HeightEvents],
-        mut told: Option<Vec<Told>>,
+        mut answers: Option<Vec<BalanceAnswer>>,
     ) -> Result<Applied, Error> {
         let snapshot = self.list.store.snapshot()?;
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let mut applied = 0;
-        let first_told = told.clone();
+        let first_answers = answers.clone();
         for (height, events) in heights {
             let mut unknown = Vec::new();
             let known = |balances: &[ToAsk]| {
-                let known = told.take().or_else(|| balances.is_empty().then(Vec::new));
+                let known = answers.take().or_else(|| balances.is_empty().then(Vec::new));
                 if known.is_none() {
                     unknown = balances.to_vec();
                 }
                 Ok(known)
             };
             if ledger::apply(*height, events, &mut txn, known)?.is_none() {
-                // The transaction has a part of this height, so it cannot be committed.
+                // The transaction holds a part of this height, so it cannot be committed.
                 drop(txn);
                 drop(snapshot);
                 return match applied {
                     0 => Ok(Applied::Unknown(unknown)),
-                    _ => self.apply(lane, &heights[..applied], first_told),
+                    _ => self.apply(lane, &heights[..applied], first_answers),
                 };
             }
             applied += 1;
@@ -222,21 +226,21 @@ impl Worker {
         Ok(Applied::Heights(applied))
     }
 
-    /// What the contracts say about `balances` at `height`, in the same order; `None` if the lane is to stop.
-    fn ask(&self, balances: &[ToAsk], height: u64) -> Result<Option<Vec<Told>>, Error> {
+    /// The contracts' answers for `balances` at `height`, in the same order; `None` on stop.
+    fn ask(&self, balances: &[ToAsk], height: u64) -> Result<Option<Vec<BalanceAnswer>>, Error> {
         if balances.is_empty() {
             return Ok(Some(Vec::new()));
         }
         let asked: Vec<_> = balances.iter().map(|asked| (asked.contract, asked.account)).collect();
-        let told = futures_util::stream::iter(asked.chunks(BATCH)).map(|some| self.balances(some, height));
-        let told = self.wait_for(told.buffered(AT_ONCE).try_concat());
-        told.transpose()
+        let answers = futures_util::stream::iter(asked.chunks(BATCH)).map(|some| self.balances(some, height));
+        let answers = self.wait_for(answers.buffered(AT_ONCE).try_concat());
+        answers.transpose()
     }
 
-    /// What happened to balances at each of `heights`; `None` if it is to stop.
+    /// The ERC-20 events of each of `heights`; `None` on stop.
     fn events(&self, heights: RangeInclusive<u64>) -> Result<Option<Vec<HeightEvents>>, Error> {
         let events = futures_util::stream::iter(heights).map(|height| async move {
-            let events = match self.list.handover.take(height) {
+            let events = match self.list.transfer_cache.take(height) {
                 Some(events) => events,
                 None => self.fetch(height).await?,
             };
@@ -250,7 +254,7 @@ impl Worker {
         results::transfers(&self.list.node, &*self.list.store, height, self.list.verified).await
     }
 
-    /// The result of `work`, or `None` if it is to stop.
+    /// The result of `work`; `None` on stop.
     fn wait_for<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut stop = self.list.stop.clone();
         self.runtime.block_on(async {
@@ -261,16 +265,21 @@ impl Worker {
         })
     }
 
-    /// What the contract says that `account` holds at `height`, asked until there is a final answer.
-    async fn balance(&self, contract: &Address, account: &Address, height: u64) -> Result<Told, Error> {
-        let told = self.balances(&[(*contract, *account)], height).await?;
-        Ok(told.first().copied().unwrap_or(Told::Nothing))
+    /// The balance of `account` at `height` by the contract; retries until the answer is final.
+    async fn balance(
+        &self,
+        contract: &Address,
+        account: &Address,
+        height: u64,
+    ) -> Result<BalanceAnswer, Error> {
+        let answers = self.balances(&[(*contract, *account)], height).await?;
+        Ok(answers.first().copied().unwrap_or(BalanceAnswer::NoAnswer))
     }
 
-    /// What contracts say that accounts hold at `height`, in the same order.
-    async fn balances(&self, asked: &[(Address, Address)], height: u64) -> Result<Vec<Told>, Error> {
+    /// The balances of accounts at `height` by their contracts, in the same order.
+    async fn balances(&self, asked: &[(Address, Address)], height: u64) -> Result<Vec<BalanceAnswer>, Error> {
         let settled = &self.list.settled;
-        let Some(evm) = &settled.node.evm else { return Ok(vec![Told::Nothing; asked.len()]) };
+        let Some(evm) = &settled.node.evm else { return Ok(vec![BalanceAnswer::NoAnswer; asked.len()]) };
         let call = |(to, account): &(Address, Address)| ContractCall {
             to: *to,
             data: chain::abi::balance_of(*account).to_vec(),
@@ -282,31 +291,31 @@ impl Worker {
                 .into_iter()
                 .collect::<Result<Vec<_>, node::Error>>()
         };
-        let told = retry::until(Backoff::default(), "balances", ask).await;
-        let told = told.map_err(|error| Error::node(height, "balances", error))?;
-        Ok(told.into_iter().map(Told::from).collect())
+        let answers = retry::until(Backoff::default(), "balances", ask).await;
+        let answers = answers.map_err(|error| Error::node(height, "balances", error))?;
+        Ok(answers.into_iter().map(BalanceAnswer::from).collect())
     }
 }
 
-/// What a contract says about a balance.
+/// A contract's answer for a balance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    /// It is this, at the height asked for.
-    Exactly(U256),
-    /// It is this now: the node has forgotten the height.
+enum BalanceAnswer {
+    /// The balance at the requested height.
+    AtHeight(U256),
+    /// The current balance: the node has pruned the height.
     Latest(U256),
-    /// It does not say.
-    Nothing,
+    /// No usable answer.
+    NoAnswer,
 }
 
-impl From<Option<Returned>> for Told {
+impl From<Option<Returned>> for BalanceAnswer {
     fn from(answer: Option<Returned>) -> Self {
         let amount =
             answer.and_then(|Returned { bytes, latest }| Some((chain::abi::read_uint(&bytes)?, latest)));
         match amount {
-            Some((amount, false)) => Self::Exactly(amount),
+            Some((amount, false)) => Self::AtHeight(amount),
             Some((amount, true)) => Self::Latest(amount),
-            None => Self::Nothing,
+            None => Self::NoAnswer,
         }
     }
 }

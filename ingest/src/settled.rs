@@ -1,13 +1,14 @@
-//! When an answer about the state of a height is final.
+//! Finality of answers about the state of a height.
 //!
-//! A node announces a height before its state is committed, and near the tip may answer from the state of another height
-//! (`node::StateAt`). There, contract calls count only if the server shows which state they ran in, and a REST query goes
-//! behind a probe: the sequence of an account that signed a transaction of the height. Where the block has no such
-//! transaction, the next block must be there, which a node makes only from the committed state, or the height must have
-//! been the tip for long. Further below the tip a state is committed; only if there are several endpoints, of which one
-//! may be far behind the tip, it is checked there too.
+//! A node announces a height before its state is committed, and near the tip may answer from the state of another
+//! height (`node::StateAt`). There, contract calls count only if the server proves the state that they ran in, and a
+//! REST query is preceded by a probe: the sequence of an account that signed a transaction of the height. If the block
+//! has no such transaction, the next block must exist, which a node makes only from the committed state, or the height
+//! must have been the tip for long. Further below the tip a state is committed; with several endpoints, of which one
+//! may lag far behind, it is probed there too.
 //!
-//! What must hold: nothing that follows from an answer is stored before the answer is final.
+//! # Invariants
+//! * Nothing that follows from an answer is stored before the answer is final.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,21 +26,22 @@ use tokio::time::Instant;
 
 use crate::Error;
 
-/// So many blocks below the tip a state is committed on any endpoint that answers: seconds, where lags are a fraction of one.
+/// This many blocks below the tip a state is committed on any endpoint that answers: seconds, while lags are a fraction
+/// of one.
 pub(crate) const DEEP: u64 = 16;
 
-/// A tip that is known for this long is committed: lags are a fraction of a second. A chain without transactions may have no
-/// next block for a minute.
+/// A tip of this age is committed: lags are a fraction of a second. A chain without transactions may have no next block
+/// for a minute.
 const LONG: Duration = Duration::from_secs(5);
 
-/// Transactions of a block that are looked at for a probe.
+/// Transactions of a block that are searched for a probe.
 const CANDIDATES: u64 = 64;
 
-/// Decides it for one chain.
+/// Finality of one chain's state.
 #[derive(Clone)]
 pub(crate) struct Settled {
     pub(crate) node: Arc<Node>,
-    /// Where probes of indexed heights are found.
+    /// Source of probes of indexed heights.
     pub(crate) store: Arc<dyn Store>,
     pub(crate) codec: Arc<Codec>,
     pub(crate) prefix: String,
@@ -48,14 +50,14 @@ pub(crate) struct Settled {
 }
 
 impl Settled {
-    /// The state of `height` as contracts are to be called in it now.
+    /// The state selector for contract calls at `height`.
     pub(crate) fn contract_state(&self, height: u64) -> StateAt {
         let exact = !is_deep(height, self.node.tip()) || self.several();
         StateAt { exact, ..StateAt::from(Some(height)) }
     }
 
-    /// The state of `height` as REST is to be asked for it now, given the probe that its block yields; an error if an
-    /// answer could not be final yet.
+    /// The state selector for REST queries at `height`, given its block's probe; an error if an answer could not be
+    /// final yet.
     pub(crate) fn state(&self, height: u64, probe: Option<&Probe>) -> Result<StateAt, NodeError> {
         let tip = self.node.tip();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +66,7 @@ impl Settled {
         state(height, (tip, since.elapsed() >= LONG, self.several()), probe)
     }
 
-    /// Whether the endpoint that answers may not be the one that is at the tip.
+    /// Whether the answering endpoint may lag behind the tip.
     fn several(&self) -> bool {
         let Node { evm, rest, .. } = &*self.node;
         evm.as_ref().is_some_and(|evm| evm.servers() > 1)
@@ -84,7 +86,7 @@ impl Settled {
         for seq in block.first_tx..block.first_tx + block.txs.min(CANDIDATES) {
             let Some(payload) = store::table::read::<Txs>(&*snapshot, &seq)? else { continue };
             json.clear();
-            // What is damaged yields no probe; it is the audit's to find.
+            // A damaged record yields no probe; the audit reports it.
             if self.codec.decode_into(Txs::SPEC, seq, &payload.0, &mut json).is_err() {
                 continue;
             }
@@ -150,11 +152,11 @@ fn probe_of(value: &str, prefix: &str) -> Option<Probe> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Returned {
     pub(crate) bytes: Vec<u8>,
-    /// It did so in the latest state: the node has forgotten the one that was asked for.
+    /// Returned by the latest state: the requested one is pruned.
     pub(crate) latest: bool,
 }
 
-/// What contracts return to `calls` in `state`, or in the latest one where that is pruned; `None` is a contract's no.
+/// The results of `calls` in `state`, or in the latest one if that is pruned; `None` if a contract reverts.
 pub(crate) async fn call_all(
     evm: &Evm,
     state: &StateAt,
@@ -179,7 +181,7 @@ pub(crate) async fn call_all(
     returned.collect()
 }
 
-/// What is read of a transaction's record.
+/// The parts of a transaction's record that are read.
 #[derive(Deserialize)]
 struct Record<'a> {
     code: u32,

@@ -1,4 +1,4 @@
-//! From a derived height to rows: the lane's indexes, and the lane's own row with them.
+//! Sinks of the lanes: a derived height → rows of all indexes, and the lane's own row.
 
 use std::convert::Infallible;
 
@@ -9,9 +9,9 @@ use store::{Snapshot, Txn};
 use crate::Error;
 use crate::Mark;
 use crate::derive::{Block, BlockFrames};
-use crate::index::{self, BlockIndex, CallIndex, Ground};
+use crate::index::{self, BlockIndex, CallIndex, IndexContext};
 use crate::lane::Sink;
-use crate::nft::Late;
+use crate::nft::LateAnswer;
 
 /// Indexes blocks.
 pub(crate) struct BlockSink {
@@ -20,9 +20,13 @@ pub(crate) struct BlockSink {
 }
 
 impl BlockSink {
-    /// Goes on where the database behind `snapshot` ends, which is at `lane`.
-    pub(crate) fn new(lane: BlockLane, ground: Ground, snapshot: &dyn Snapshot) -> Result<Self, Error> {
-        Ok(Self { lane, indexes: index::of_blocks(ground, snapshot)? })
+    /// Continues the database of `snapshot`, which is at `lane`.
+    pub(crate) fn new(
+        lane: BlockLane,
+        context: IndexContext,
+        snapshot: &dyn Snapshot,
+    ) -> Result<Self, Error> {
+        Ok(Self { lane, indexes: index::of_blocks(context, snapshot)? })
     }
 
     /// A block must follow the one before: two histories are never mixed.
@@ -35,7 +39,7 @@ impl BlockSink {
             height: block.height,
             parent: block.parent.map_or_else(|| "none".to_owned(), |parent| hex(&parent)),
             stored: hex(&self.lane.hash),
-            told_by: block.told_by.as_ref().map(|told_by| told_by.block.clone()),
+            origin: block.origins.as_ref().map(|origins| origins.block.clone()),
         })
     }
 }
@@ -43,7 +47,7 @@ impl BlockSink {
 impl Sink<Block> for BlockSink {
     const LANE: undo::Lane = undo::Lane::Blocks;
 
-    type Late = Late;
+    type Late = LateAnswer;
 
     fn apply(&mut self, block: &Block, txn: &mut Txn<'_>) -> Result<(), Error> {
         self.check_parent(block)?;
@@ -63,13 +67,13 @@ impl Sink<Block> for BlockSink {
                 let (results_hash, app_hash) = (claims.results_hash.to_vec(), claims.app_hash.clone());
                 meta::put(txn, &Unconfirmed { height: block.height, results_hash, app_hash });
             }
-            // One of another history may stand there, and would be held against what follows this block.
+            // The stored row may belong to another history, and would be checked against the next block.
             None => txn.delete::<Meta>(&meta::key::<Unconfirmed>()),
         }
         Ok(())
     }
 
-    fn late(&mut self, late: &Late, txn: &mut Txn<'_>) -> Result<(), Error> {
+    fn late(&mut self, late: &LateAnswer, txn: &mut Txn<'_>) -> Result<(), Error> {
         self.indexes.iter_mut().try_for_each(|index| index.late(late, txn))
     }
 

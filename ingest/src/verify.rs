@@ -1,35 +1,37 @@
-//! Compares a database with itself and with the chain, and heals it.
+//! Verification: compares a database with itself and with the chain, and repairs it.
 //!
 //! ```text
 //! database ──▶ schema::audit ──▶ report ◀── sampled: heights, owners, balances ◀── node
-//!                                  │        anew: everything, indexed again
+//!                                  │        full: everything, indexed again
 //!                                  ▼
 //!                                repair ──▶ rows, NFT tables, reindex
 //! ```
 //!
 //! | module | one job |
 //! |---|---|
-//! | `sample` | which heights |
+//! | `sample` | the choice of heights and rows |
 //! | `chain` | the node's side: a height derived again |
-//! | `made` | the rows that a derived height makes |
-//! | `compare` | those against what is stored |
-//! | `members` | in which lists the sampled sequences stand |
-//! | `names` | names of collections and URIs of tokens against the node |
-//! | `state` | owners of tokens, balances and denoms against the node |
-//! | `anew` | everything against a second index |
-//! | [`repair()`], [`reindex()`] | healing |
+//! | `expected_rows` | the rows that a derived height makes |
+//! | `sampled` | compares them with the stored rows |
+//! | `list_membership` | compares the lists that contain the sampled sequences |
+//! | `names` | compares names of collections and URIs of tokens with the node |
+//! | `state` | compares owners of tokens, balances and denoms with the node |
+//! | `full` | compares everything with a second index |
+//! | [`repair()`], [`reindex()`] | repair |
 //!
-//! What must hold: looking writes nothing but to scratch stores; what the node does not say is counted, never a finding.
+//! # Invariants
+//! * Verification writes to scratch stores only.
+//! * A question that the node does not answer is counted, and never a finding.
 
-mod anew;
 mod chain;
-mod compare;
-mod made;
-mod members;
+mod expected_rows;
+mod full;
+mod list_membership;
 mod names;
 pub mod reindex;
 pub mod repair;
 mod sample;
+mod sampled;
 mod state;
 
 use std::sync::Arc;
@@ -46,19 +48,19 @@ pub use self::repair::{Repaired, repair};
 use self::chain::Chain;
 use crate::Error;
 
-/// How much is compared with the node.
+/// Scope of the comparison with the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// So many heights, the first and the last among them, and so many tokens and balances.
+    /// This many heights, the first and the last among them, and as many tokens and balances.
     Sample(usize),
     /// Everything: the chain is indexed a second time, and every row compared.
     All,
 }
 
-/// Makes empty stores for what is built only to be compared with.
+/// Creates empty scratch stores.
 pub type Scratch = dyn Fn() -> Result<Arc<dyn Store>, store::Error> + Send + Sync;
 
-/// Looks for what is wrong in `store`: by itself, and if there is a node, against the chain.
+/// Verifies `store` by itself, and if there is a node, against the chain.
 pub async fn verify(
     store: &Arc<dyn Store>,
     node: Option<&Arc<Node>>,
@@ -83,11 +85,11 @@ pub async fn verify(
     match scope {
         Scope::Sample(n) => {
             let chain = Chain::open(node, &ground, store, scratch()?).await?;
-            compare::heights(&chain, &ground, n, &mut report).await?;
+            sampled::heights(&chain, &ground, n, &mut report).await?;
             state::compare(&chain, &ground, n, &mut report).await?;
             names::compare(&chain, &ground, n as u64, &mut report).await?;
         }
-        Scope::All => anew::compare(node, &ground, scratch()?, &mut report).await?,
+        Scope::All => full::compare(node, &ground, scratch()?, &mut report).await?,
     }
     Ok(report)
 }

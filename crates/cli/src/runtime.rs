@@ -16,7 +16,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
 /// Runs `work`, which indexes, to its end: its threads come after those that answer requests. The calling thread keeps its
 /// priority, and so do the threads that it starts.
 pub(crate) fn block_on_indexing<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    run(work, ingest::behind_readers)
+    run(work, ingest::lower_thread_priority)
 }
 
 fn run<T>(

@@ -12,9 +12,9 @@ use chain::record::{Proposer, write_tx_record};
 use chain::tx::DecodedTx;
 use chain::{Account, AccountSet, Timestamp, Vm, erc20, eth_tx, evm, hash, signer};
 
-use super::{AskAgain, Block, EvmTx, Failure, Part, Rules, Tx, Workshop};
-use crate::courtesy::after_you;
+use super::{AskAgain, Block, EvmTx, Failure, Part, Rules, Tx, WorkerState};
 use crate::nft::{Answers, NftAt};
+use crate::priority::yield_core;
 use crate::settled;
 
 /// What the node answered about one height.
@@ -28,8 +28,8 @@ pub struct BlockAnswers<'a> {
     pub results: &'a [u8],
     /// `result` of `eth_getBlockReceipts`, where it was asked.
     pub receipts: Option<&'a [u8]>,
-    /// Whether the receipts are taken as they are, also where they do not follow from the transactions.
-    pub believed: bool,
+    /// Skip checking the receipts against the transactions.
+    pub trust_receipts: bool,
 }
 
 /// A transaction that our descriptors do not cover.
@@ -45,8 +45,7 @@ pub struct Unrendered {
     pub curable: bool,
 }
 
-/// Renderings by others, by position in the block: the node's JSON of a transaction, or `None` where the node has none
-/// either.
+/// Renderings by the node, by position in the block; `None` if the node cannot render the transaction either.
 pub type Rendered = HashMap<usize, Option<Bytes>>;
 
 /// Whether the header of `next` confirms these results of `block`; `None` if it is not the header after it.
@@ -59,30 +58,31 @@ pub fn confirms(next: &[u8], block: &[u8], results: &[u8]) -> Option<bool> {
     Some(proof::check_results(&claims, &next).is_ok())
 }
 
-/// Derives a block. `rendered` holds what an earlier try came back with as [`Failure::Unrendered`].
+/// Derives a block. `rendered` holds the node's renderings of the transactions that an earlier attempt returned in
+/// [`Failure::Unrendered`].
 pub fn block(
     answers: &BlockAnswers<'_>,
     rendered: &Rendered,
     rules: &Rules,
-    workshop: &mut Workshop,
+    worker: &mut WorkerState,
 ) -> Result<Block, Failure> {
     let block = comet::parse_block(answers.block).map_err(AskAgain::because)?;
     if block.header.height != answers.height {
         return Err(AskAgain::because(format!("the node answered with block {}", block.header.height)).into());
     }
     let raw = block.raw_txs().map_err(AskAgain::because)?;
-    let untrue = |part| move |error: &dyn Display| Failure::Untrue(part, error.to_string());
+    let invalid = |part| move |error: &dyn Display| Failure::Invalid(part, error.to_string());
     if rules.verified {
-        proof::check_header(&block).map_err(|error| untrue(Part::Block)(&error))?;
-        proof::check_txs(&block, &raw).map_err(|error| untrue(Part::Block)(&error))?;
+        proof::check_header(&block).map_err(|error| invalid(Part::Block)(&error))?;
+        proof::check_txs(&block, &raw).map_err(|error| invalid(Part::Block)(&error))?;
     }
     let results = comet::parse_results(answers.results).map_err(AskAgain::because)?;
     comet::check_pair(&block, &results).map_err(AskAgain::because)?;
 
     let mut cosmos = CosmosTxs::new(&block, &results, rendered, rules);
     for (index, (raw, result)) in raw.iter().zip(&results.txs_results).enumerate() {
-        cosmos.add(index, raw, result, workshop)?;
-        after_you();
+        cosmos.add(index, raw, result, worker)?;
+        yield_core();
     }
     if !cosmos.unrendered.is_empty() {
         return Err(Failure::Unrendered(cosmos.unrendered));
@@ -90,14 +90,14 @@ pub fn block(
     let evm_txs = match answers.receipts {
         Some(text) => {
             let receipts = receipts(text, answers.height, cosmos.eth_txs)?;
-            if rules.verified && !answers.believed {
+            if rules.verified && !answers.trust_receipts {
                 let of =
                     EvmChain { chain_id: &block.header.chain_id, prefix: &rules.prefix, fee_denom: None };
                 let executed = cosmos.executed(&results.txs_results);
                 proof::check_receipts(&of, answers.height, executed, &receipts)
-                    .map_err(|error| untrue(Part::Receipts)(&error))?;
+                    .map_err(|error| invalid(Part::Receipts)(&error))?;
             }
-            evm_txs(&receipts, workshop)?
+            evm_txs(&receipts, worker)?
         }
         None => Vec::new(),
     };
@@ -106,10 +106,10 @@ pub fn block(
         height: block.header.height,
         hash: block.hash,
         parent: block.header.last_block_hash,
-        claims: claims.transpose().map_err(|error| untrue(Part::Results)(&error))?,
+        claims: claims.transpose().map_err(|error| invalid(Part::Results)(&error))?,
         about_previous: Commitments::of(&block),
         answer: None,
-        told_by: None,
+        origins: None,
         chain_id: block.header.chain_id.into_owned(),
         time: block.header.time,
         gas_used: results.txs_results.iter().map(|result| i128::from(result.gas_used)).sum(),
@@ -126,14 +126,14 @@ pub fn block(
     })
 }
 
-/// Places are even, from 2: each leaves one before it for a collection that the event makes known.
+/// Places are even, from 2: the odd place before an event is reserved for the collection that it reveals.
 fn nfts(results: &ResultsAnswer<'_>, rules: &Rules) -> Vec<NftAt> {
     let events = chain::nft::events(rules.vm, &rules.prefix, results);
     let places = (2..).step_by(2);
     places.zip(events).map(|(place, (tx, event))| NftAt { place, tx, event }).collect()
 }
 
-/// The Cosmos transactions of a block in the making.
+/// Accumulates the Cosmos transactions of a block.
 struct CosmosTxs<'a> {
     height: u64,
     time: Timestamp,
@@ -145,7 +145,7 @@ struct CosmosTxs<'a> {
     fees: FeeTotals,
     /// Transactions that must have a receipt: a lower bound.
     eth_txs: usize,
-    /// Every transaction, where receipts are to be held against them; `None` for what is none.
+    /// Every transaction, if receipts are verified; `None` for bytes that do not decode.
     decoded: Vec<Option<DecodedTx>>,
 }
 
@@ -177,22 +177,22 @@ impl<'a> CosmosTxs<'a> {
         index: usize,
         raw: &[u8],
         result: &TxResult<'_>,
-        workshop: &mut Workshop,
+        worker: &mut WorkerState,
     ) -> Result<(), Failure> {
         let decoded = DecodedTx::decode(raw);
-        workshop.body.clear();
-        if let Err(unrendered) = self.render(index, raw, decoded.is_ok(), &mut workshop.body) {
+        worker.body.clear();
+        if let Err(unrendered) = self.render(index, raw, decoded.is_ok(), &mut worker.body) {
             self.unrendered.push(unrendered);
             return Ok(());
         }
         let hash = hash::tx_hash(raw);
-        workshop.record.clear();
-        write_tx_record(&mut workshop.record, &hash, self.height, result, &workshop.body, self.time)
+        worker.record.clear();
+        write_tx_record(&mut worker.record, &hash, self.height, result, &worker.body, self.time)
             .map_err(|error| AskAgain::because(format!("data of transaction {index}: {error}")))?;
 
         let (mut signers, mut types) = (Vec::new(), Vec::new());
         if let Ok(tx) = decoded {
-            signers = self.signers(&tx, result, workshop);
+            signers = self.signers(&tx, result, worker);
             self.fees.add(&tx.fee);
             self.eth_txs += usize::from(eth_tx::is_eth_tx(&tx, &self.rules.prefix, None));
             types.clone_from(&tx.message_types);
@@ -205,7 +205,7 @@ impl<'a> CosmosTxs<'a> {
         let mut accounts = AccountSet::new();
         let Rules { vm, prefix, .. } = self.rules;
         involved::accounts(&result.events, prefix, *vm, &self.owners, &signers, &mut accounts);
-        let payload = workshop.tx.encode(&workshop.record);
+        let payload = worker.tx.encode(&worker.record);
         self.txs.push(Tx { hash, payload, involved: accounts.as_slice().to_vec(), signers, types });
         Ok(())
     }
@@ -225,7 +225,7 @@ impl<'a> CosmosTxs<'a> {
         };
         match self.rendered.get(&index) {
             Some(Some(by_node)) => splice(by_node, out),
-            // What is no transaction at all no node can render (an L1's vote data, indexing.md §17).
+            // Bytes that are no transaction cannot be rendered by any node (an L1's vote data, indexing.md §17).
             Some(None) => proto::json::write_opaque_tx(registry, raw, out),
             None if !decodes => proto::json::write_opaque_tx(registry, raw, out),
             None => {
@@ -236,14 +236,14 @@ impl<'a> CosmosTxs<'a> {
         Ok(())
     }
 
-    fn signers(&self, tx: &DecodedTx, result: &TxResult<'_>, workshop: &mut Workshop) -> Vec<Account> {
+    fn signers(&self, tx: &DecodedTx, result: &TxResult<'_>, worker: &mut WorkerState) -> Vec<Account> {
         let Rules { prefix, registry, .. } = self.rules;
         let by_message = || {
             let Some(first) = tx.messages.first() else { return Vec::new() };
             let named = proto::json::signers_named_by_message(registry, &first.type_url, &first.value);
             named.iter().filter_map(|name| Account::parse(name, prefix)).collect()
         };
-        signer::signers(tx, &result.events, by_message, prefix, &mut workshop.keys)
+        signer::signers(tx, &result.events, by_message, prefix, &mut worker.keys)
     }
 }
 
@@ -261,16 +261,16 @@ fn receipts(answer: &[u8], height: u64, expected: usize) -> Result<Vec<evm::Rece
     }
 }
 
-fn evm_txs(receipts: &[evm::Receipt<'_>], workshop: &mut Workshop) -> Result<Vec<EvmTx>, Failure> {
+fn evm_txs(receipts: &[evm::Receipt<'_>], worker: &mut WorkerState) -> Result<Vec<EvmTx>, Failure> {
     let evm_tx = |receipt: &evm::Receipt<'_>| -> Result<EvmTx, evm::Error> {
-        workshop.record.clear();
-        evm::write_evm_tx(&mut workshop.record, receipt);
+        worker.record.clear();
+        evm::write_evm_tx(&mut worker.record, receipt);
         let mut accounts = AccountSet::new();
         receipt.accounts(&mut accounts)?;
-        after_you();
+        yield_core();
         Ok(EvmTx {
             hash: receipt.hash()?,
-            payload: workshop.evm_tx.encode(&workshop.record),
+            payload: worker.evm_tx.encode(&worker.record),
             involved: accounts.as_slice().to_vec(),
             from: receipt.signer()?,
         })

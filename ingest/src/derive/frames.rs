@@ -8,7 +8,7 @@ use chain::{Account, AccountSet, hash};
 use schema::internal_tx::CHUNK_FRAMES;
 use schema::payload::Frames;
 
-use super::{AskAgain, BlockFrames, Chunk, Failure, Parties, TxFrames, Workshop};
+use super::{AskAgain, BlockFrames, Chunk, Failure, Parties, TxFrames, WorkerState};
 
 /// Bytes of frames after which a chunk is closed: a page that wants one of them decompresses no more than this and one
 /// frame.
@@ -28,7 +28,7 @@ pub fn frames(
     expected: &[[u8; 32]],
     answer: &[u8],
     retraced: &Retraced,
-    workshop: &mut Workshop,
+    worker: &mut WorkerState,
 ) -> Result<BlockFrames, Failure> {
     let traces = trace::parse_traces(answer).map_err(AskAgain::because)?;
     if traces.len() != expected.len() {
@@ -46,11 +46,11 @@ pub fn frames(
     }
     let tx = |trace: &trace::TxTrace<'_>| -> Result<TxFrames, trace::Error> {
         match retraced.get(&trace.hash) {
-            None => tx_frames(height, trace.hash, &trace.frames, workshop),
-            Some(None) => tx_frames(height, trace.hash, &[], workshop),
+            None => tx_frames(height, trace.hash, &trace.frames, worker),
+            Some(None) => tx_frames(height, trace.hash, &[], worker),
             Some(Some(tree)) => {
                 let tree = std::str::from_utf8(tree).unwrap_or_default();
-                tx_frames(height, trace.hash, &trace::parse_frames(&trace.hash, tree)?, workshop)
+                tx_frames(height, trace.hash, &trace::parse_frames(&trace.hash, tree)?, worker)
             }
         }
     };
@@ -62,13 +62,13 @@ fn tx_frames(
     height: u64,
     hash: [u8; 32],
     frames: &[Frame<'_>],
-    workshop: &mut Workshop,
+    worker: &mut WorkerState,
 ) -> Result<TxFrames, trace::Error> {
     let mut chunks = Vec::new();
     let mut chunk = Frames::default();
     let mut close = |chunk: &mut Frames| {
         let frames = chunk.len() as u64;
-        chunks.push(Chunk { frames, payload: workshop.calls.encode(&chunk.take()) });
+        chunks.push(Chunk { frames, payload: worker.calls.encode(&chunk.take()) });
     };
     for frame in frames {
         chunk.push(|out| write_internal_tx(out, height, &hash, frame));

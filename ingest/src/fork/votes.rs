@@ -1,63 +1,63 @@
-//! Who has the block that is indexed, and who has another one.
+//! Votes of the endpoints: the indexed block, or another one.
 
 use node::Origin;
 
-/// What was said so far.
+/// The votes so far.
 #[derive(Debug, Default)]
 pub(super) struct Votes {
     /// Each endpoint once, and whether it has our block.
-    said: Vec<(Origin, bool)>,
+    votes: Vec<(Origin, bool)>,
 }
 
-/// What follows from it.
+/// The result of the votes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Nobody has said anything.
-    Nobody,
-    /// Who said otherwise has our block, as everybody else.
-    Nothing,
-    /// As many have our block as have another one.
+    /// No endpoint has answered.
+    NoAnswers,
+    /// Every endpoint has the indexed block, also the one that contradicted.
+    NoConflict,
+    /// At least as many endpoints have the indexed block as have another one.
     Ours,
-    /// More have another one, this endpoint for example.
+    /// More have another block, this endpoint for example.
     Theirs(Origin),
 }
 
 impl Votes {
-    pub(super) fn cast(&mut self, who: Origin, is_ours: bool) {
-        self.said.push((who, is_ours));
+    pub(super) fn cast(&mut self, endpoint: Origin, is_ours: bool) {
+        self.votes.push((endpoint, is_ours));
     }
 
-    pub(super) fn heard(&self, who: &Origin) -> bool {
-        self.said.iter().any(|(heard, _)| heard == who)
+    pub(super) fn has_voted(&self, who: &Origin) -> bool {
+        self.votes.iter().any(|(has_voted, _)| has_voted == who)
     }
 
-    /// Those that have another block.
+    /// The endpoints with another block.
     pub(super) fn against(&self) -> impl Iterator<Item = &Origin> {
-        self.said.iter().filter(|(_, is_ours)| !is_ours).map(|(who, _)| who)
+        self.votes.iter().filter(|(_, is_ours)| !is_ours).map(|(who, _)| who)
     }
 
-    /// How many have our block and how many another one. `origin`, who has shown another one, is among the latter unless it
-    /// has been heard since.
+    /// The number of endpoints with our block and with another one. `origin`, which has shown another one, counts for
+    /// the latter unless it has voted since.
     fn count(&self, origin: &Origin) -> (usize, usize) {
-        let ours = self.said.iter().filter(|(_, is_ours)| *is_ours).count();
-        let theirs = self.said.len() - ours;
-        (ours, theirs + usize::from(!self.heard(origin)))
+        let ours = self.votes.iter().filter(|(_, is_ours)| *is_ours).count();
+        let theirs = self.votes.len() - ours;
+        (ours, theirs + usize::from(!self.has_voted(origin)))
     }
 
-    /// Whether as many as are `missing` could not change what follows.
+    /// Whether `missing` further votes could not change the outcome.
     pub(super) fn are_decided(&self, missing: usize, origin: &Origin) -> bool {
         let (ours, theirs) = self.count(origin);
-        // `origin` may be among the missing, and have our block when it is heard.
+        // `origin` may be among the missing, and vote for our block.
         let surely_theirs = self.against().count();
-        missing == 0 || !self.said.is_empty() && (surely_theirs > ours + missing || ours >= theirs + missing)
+        missing == 0 || !self.votes.is_empty() && (surely_theirs > ours + missing || ours >= theirs + missing)
     }
 
-    /// What follows from what was said, where `origin` has shown another block than ours.
+    /// The outcome, if `origin` has shown another block than ours.
     pub(super) fn outcome(&self, origin: &Origin) -> Outcome {
         let (ours, theirs) = self.count(origin);
         match self.against().find(|who| *who == origin).or_else(|| self.against().next()) {
-            _ if self.said.is_empty() => Outcome::Nobody,
-            None if self.heard(origin) => Outcome::Nothing,
+            _ if self.votes.is_empty() => Outcome::NoAnswers,
+            None if self.has_voted(origin) => Outcome::NoConflict,
             Some(by) if theirs > ours => Outcome::Theirs(by.clone()),
             _ => Outcome::Ours,
         }
@@ -89,9 +89,9 @@ mod tests {
     async fn more_must_say_otherwise_than_have_our_block() {
         let [a, b, c] = &who(3)[..] else { panic!("three") };
         let outcome = |said: &[(&Origin, bool)]| votes(said).outcome(a);
-        assert_eq!(outcome(&[]), Outcome::Nobody);
-        assert_eq!(outcome(&[(a, true)]), Outcome::Nothing);
-        assert_eq!(outcome(&[(a, true), (b, true)]), Outcome::Nothing);
+        assert_eq!(outcome(&[]), Outcome::NoAnswers);
+        assert_eq!(outcome(&[(a, true)]), Outcome::NoConflict);
+        assert_eq!(outcome(&[(a, true), (b, true)]), Outcome::NoConflict);
         assert_eq!(outcome(&[(a, false)]), Outcome::Theirs(a.clone()));
         assert_eq!(outcome(&[(b, false)]), Outcome::Theirs(b.clone()));
         assert_eq!(outcome(&[(b, true)]), Outcome::Ours);

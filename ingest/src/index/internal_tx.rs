@@ -16,7 +16,7 @@ impl CallIndex for CallRows {
     fn apply(&mut self, frames: &BlockFrames, before: &CallLane, txn: &mut Txn<'_>) -> Result<(), Error> {
         let first = before.calls + 1;
         let mut seq = first;
-        // What the node could not trace has no row: its first frame would be another's.
+        // A transaction without a trace has no row: its first frame would be another transaction's.
         for tx in frames.txs.iter().filter(|tx| !tx.parties.is_empty()) {
             txn.append::<CallsByHash>(&(hash_prefix(&tx.hash), seq), &(tx.parties.len() as u64));
             let mut chunk_at = seq;

@@ -1,10 +1,12 @@
-//! NFTs: a block's events, with what the node says about them, become entries of the log, and those become rows.
+//! NFT index: a block's events with the node's answers become entries of the log, and the tables are a fold of the log.
 //!
-//! What must hold: each event sees what the ones before it have made; what waits for an answer keeps the order in its
-//! collection; and the log is the same whether an answer came with the block or long after it.
+//! # Invariants
+//! * Each event sees the effects of all earlier events.
+//! * Events that wait for an answer keep their order within the collection.
+//! * The log is the same whether an answer came with the block or later.
 
+mod applier;
 mod first_tx;
-mod step;
 #[cfg(test)]
 mod tests;
 
@@ -20,16 +22,16 @@ use schema::nft::{
 };
 use store::{Message, Order, Table, Txn};
 
-use self::step::Step;
-use super::{BlockIndex, Ground};
+use self::applier::NftApplier;
+use super::{BlockIndex, IndexContext};
 use crate::Error;
 use crate::derive::Block;
-use crate::nft::wanted::final_owners;
-use crate::nft::{Answers, Asked, Late, NftAt, Reply};
+use crate::nft::plan::final_owners;
+use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply};
 
 /// Writes the tables of [`schema::nft`].
 pub(super) struct NftRows {
-    ground: Ground,
+    context: IndexContext,
 }
 
 impl BlockIndex for NftRows {
@@ -39,57 +41,56 @@ impl BlockIndex for NftRows {
         }
         let at = At { height: block.height, time: block.time.unix_nanos() };
         let owners = final_owners(&block.nfts);
-        let mut step = Step::new(self, at, &block.answers, &owners, txn);
+        let mut applier = NftApplier::new(self, at, &block.answers, &owners, txn);
         for nft in &block.nfts {
             let tx = nft.tx.map_or(0, |index| before.txs + 1 + index as u64);
-            step.event(nft, tx)?;
+            applier.event(nft, tx)?;
         }
-        step.finish()
+        applier.finish()
     }
 
-    fn late(&mut self, late: &Late, txn: &mut Txn<'_>) -> Result<(), Error> {
-        // Asked twice, or taken back meanwhile; an event may raise one question after the other.
+    fn late(&mut self, late: &LateAnswer, txn: &mut Txn<'_>) -> Result<(), Error> {
+        // The question was asked twice, or rewound meanwhile; an event may raise one question after the other.
         if txn.get::<Questions>(&late.number)?.is_none_or(|Message(open)| open != late.question) {
             return Ok(());
         }
         txn.delete::<Questions>(&late.number);
         let Some(about) = &late.question.about else { return Ok(()) };
-        match (about, Asked::of(about)) {
+        match (about, QuestionKey::of(about)) {
             (About::Uri(_), _) => {
                 let uri = if let Reply::Uri(uri) = &late.reply { uri.as_str() } else { "" };
                 Ok(fold::answer_uri(txn, late.number, question_height(late.number), uri)?)
             }
-            (_, Some(asked @ (Asked::Collection(subject) | Asked::Object(subject)))) => {
+            (_, Some(asked @ (QuestionKey::Collection(subject) | QuestionKey::Object(subject)))) => {
                 let answers = Answers::from([(asked, late.reply.clone())]);
-                if let Some((height, place)) = self.wake(subject, answers, txn)? {
-                    // The question stays open for the rest, in the name of the first event of it.
+                if let Some((height, place)) = self.resume_pending(subject, answers, txn)? {
+                    // The question stays open for the rest, under the number of the first remaining event.
                     let number = question_number(height, place);
                     txn.put::<Questions>(&number, &Message(late.question.clone()));
                 }
                 Ok(())
             }
-            (_, Some(Asked::Uri(..)) | None) => Ok(()),
+            (_, Some(QuestionKey::Uri(..)) | None) => Ok(()),
         }
     }
 }
 
 impl NftRows {
-    pub(super) fn new(ground: Ground) -> Self {
-        Self { ground }
+    pub(super) fn new(context: IndexContext) -> Self {
+        Self { context }
     }
 
-    /// Applies events that waited for an answer about `subject`, block by block, and returns the first of those that wait
-    /// for the next call. The answer is that of the first event; the others see what it made, or are asked about
-    /// themselves. After hours of a node that does not answer there may be millions, so one call applies no more than about
-    /// [`WOKEN_AT_ONCE`].
-    fn wake(
+    /// Applies events that waited for an answer about `subject`, block by block, and returns the first one left for the
+    /// next call. The answer belongs to the first event; later events use its effects, or raise their own questions.
+    /// After an outage of hours there may be millions, so one call applies no more than about [`RESUMED_AT_ONCE`].
+    fn resume_pending(
         &self,
         subject: Account,
         mut answers: Answers,
         txn: &mut Txn<'_>,
     ) -> Result<Option<(u64, u32)>, Error> {
         if is_settled(subject, txn)? {
-            // By an earlier call: these are not the first ones.
+            // An earlier call settled it: these are not the first events.
             answers.clear();
         }
         loop {
@@ -97,7 +98,7 @@ impl NftRows {
             let Some(((_, last, _), _)) = rows.last() else { return Ok(None) };
             let last = *last;
             self.revive(rows, &mut answers, txn)?;
-            // An event that waits again has raised a question of its own, and the rest waits for that.
+            // An event that waits again has raised a question of its own, and the rest waits for that answer.
             let first = store::table::rows::<Waiting>(txn, &Owner(subject), Order::Asc, 1)?;
             let Some(((_, height, place), _)) = first.first().filter(|((_, height, _), _)| *height > last)
             else {
@@ -109,7 +110,7 @@ impl NftRows {
         }
     }
 
-    /// Applies events that waited, which wait no longer; `answers` are used up by the first block.
+    /// Applies pending events and removes them; the first block consumes `answers`.
     fn revive(&self, rows: Vec<WaitingRow>, answers: &mut Answers, txn: &mut Txn<'_>) -> Result<(), Error> {
         let mut blocks: BTreeMap<u64, (i64, Vec<(NftAt, u64)>)> = BTreeMap::new();
         for (key, Message(waiter)) in rows {
@@ -125,30 +126,31 @@ impl NftRows {
             let answers = std::mem::take(answers);
             let nfts: Vec<NftAt> = events.iter().map(|(nft, _)| nft.clone()).collect();
             let owners = final_owners(&nfts);
-            let mut step = Step::new(self, At { height, time }, &answers, &owners, txn);
+            let mut applier = NftApplier::new(self, At { height, time }, &answers, &owners, txn);
             for (nft, tx) in &events {
-                step.event(nft, *tx)?;
+                applier.event(nft, *tx)?;
             }
-            step.finish()?;
+            applier.finish()?;
         }
         Ok(())
     }
 }
 
-/// Events that are applied together after an answer: some megabytes of rows. Few in tests, so that these see the seams.
-const WOKEN_AT_ONCE: usize = if cfg!(test) { 2 } else { 4096 };
+/// Bound of events that are applied together after an answer: some megabytes of rows. Small in tests, to cover the
+/// boundaries.
+const RESUMED_AT_ONCE: usize = if cfg!(test) { 2 } else { 4096 };
 
 type WaitingRow = (<Waiting as Table>::Key, Message<Waiter>);
 
 /// The first events that wait for an answer about `subject`, of whole blocks.
 fn waiting_blocks(subject: Account, txn: &Txn<'_>) -> Result<Vec<WaitingRow>, Error> {
     let subject = Owner(subject);
-    let mut rows = store::table::rows::<Waiting>(txn, &subject, Order::Asc, WOKEN_AT_ONCE)?;
+    let mut rows = store::table::rows::<Waiting>(txn, &subject, Order::Asc, RESUMED_AT_ONCE)?;
     let Some((last, _)) = rows.last() else { return Ok(rows) };
-    // What is left of the last block: no more than a block has room for.
+    // The rest of the last block; a block bounds it.
     let (mut after, height) = (*last, last.1);
     loop {
-        let more = store::table::rows_after::<Waiting>(txn, &subject, &after, Order::Asc, WOKEN_AT_ONCE)?;
+        let more = store::table::rows_after::<Waiting>(txn, &subject, &after, Order::Asc, RESUMED_AT_ONCE)?;
         let of_block: Vec<_> = more.into_iter().take_while(|((_, of, _), _)| *of == height).collect();
         let Some((last, _)) = of_block.last() else { return Ok(rows) };
         after = *last;
@@ -156,7 +158,7 @@ fn waiting_blocks(subject: Account, txn: &Txn<'_>) -> Result<Vec<WaitingRow>, Er
     }
 }
 
-/// Whether it is known what `subject` is, so that events about it raise no question.
+/// Whether `subject` is classified, so that events about it raise no question.
 fn is_settled(subject: Account, txn: &Txn<'_>) -> Result<bool, Error> {
     let owner = Owner(subject);
     Ok(txn.get::<Collections>(&owner)?.is_some()
@@ -171,7 +173,7 @@ const TRANSFER: u32 = 2;
 const BURN: u32 = 3;
 const SET_URI: u32 = 4;
 
-/// An event as it is kept while it waits.
+/// An event as it is stored while it waits.
 fn keep(event: &NftEvent, tx: u64, time: i64) -> Waiter {
     let bytes = |account: &Account| account.as_bytes().to_vec();
     let of = |token: &TokenRef| match token {
@@ -198,13 +200,13 @@ fn keep(event: &NftEvent, tx: u64, time: i64) -> Waiter {
         NftEvent::SetUri { object, uri } => {
             Waiter { kind: SET_URI, object: bytes(object), uri: Some(uri.clone()), ..Waiter::default() }
         }
-        // They make known what others wait for, and wait for nothing.
+        // They reveal subjects for other events, and never wait.
         NftEvent::Create { .. } | NftEvent::ClassName { .. } => Waiter::default(),
     };
     Waiter { tx, time, ..waiter }
 }
 
-/// The event that was kept.
+/// The event of a stored row.
 fn revive(waiter: &Waiter) -> Option<NftEvent> {
     let collection = Account::from_bytes(&waiter.collection);
     let object = Account::from_bytes(&waiter.object);

@@ -1,4 +1,4 @@
-//! The rows of Cosmos transactions: the record, and its place in every list.
+//! Rows of Cosmos transactions: the record, and its entry in every list.
 
 use std::num::NonZeroUsize;
 
@@ -12,21 +12,21 @@ use store::{Message, Order, Snapshot, Txn};
 
 use super::BlockIndex;
 use crate::Error;
-use crate::courtesy::after_you;
 use crate::derive::Block;
+use crate::priority::yield_core;
 
-/// Message-type sets whose numbers are remembered; the recorded chains have fewer than a hundred.
+/// Message-type sets in the cache; the recorded chains have fewer than a hundred.
 const REMEMBERED_SETS: NonZeroUsize = NonZeroUsize::new(4096).expect("4096 is not zero");
 
 /// Writes the tables of [`schema::tx`] and [`schema::msg_set`].
 pub(super) struct TxRows {
     sets: LruCache<String, u32>,
-    /// The number that the next new set gets.
+    /// The number of the next new set.
     next_set: u32,
 }
 
 impl TxRows {
-    /// Goes on where the database behind `snapshot` ends.
+    /// Continues the database of `snapshot`.
     pub(super) fn new(snapshot: &dyn Snapshot) -> Result<Self, Error> {
         let last = store::table::rows::<MsgSets>(snapshot, &store::key::All, Order::Desc, 1)?;
         let next_set = last.first().map_or(Ok(0), |(set, _)| set.checked_add(1).ok_or(Error::TooManySets))?;
@@ -47,14 +47,14 @@ impl BlockIndex for TxRows {
                 txn.push::<AccountTxs>(&(Owner(account), role), seq)?;
                 txn.push::<AccountSetTxs>(&(Owner(account), role, set), seq)?;
             }
-            after_you();
+            yield_core();
         }
         Ok(())
     }
 }
 
 impl TxRows {
-    /// The number of the set of `types`; a set that was never seen gets the next one.
+    /// The number of the set of `types`; a new set gets the next one.
     fn set(&mut self, types: &[String], seq: u64, txn: &mut Txn<'_>) -> Result<u32, Error> {
         let names = joined(types);
         if let Some(set) = self.sets.get(&names) {

@@ -1,6 +1,6 @@
-//! What everybody holds when the rich list begins: every account's balances in the chain's bank.
+//! Baseline of the rich list: the bank balances of every account at its first height.
 //!
-//! Taken page by page, each page one commit, so that an interrupted baseline goes on where it was.
+//! Fetched page by page, one commit per page, so that an interrupted baseline is resumed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,19 +18,19 @@ use tokio::time::Instant;
 use super::{AT_ONCE, Worker, ledger};
 use crate::Error;
 
-/// If the node has forgotten the state of the baseline, a later one is tried after this long.
+/// Pause before a later baseline is tried, if the node has pruned the state of this one.
 const LATER: Duration = Duration::from_secs(5);
 
-/// How often it is logged that the baseline is taken later.
+/// Minimum time between two log lines about a later baseline.
 const REMINDER: Duration = Duration::from_mins(1);
 
 /// The key of the page after the last one.
 const DONE: &str = "";
-/// The key of the first page: no page's key of the node is this.
+/// The key of the first page; no page key of the node equals it.
 const FIRST: &str = "first";
 
 impl Worker {
-    /// The lane as its baseline leaves it; `None` if it is to stop.
+    /// The lane after its baseline; `None` on stop.
     pub(super) fn baseline(&mut self) -> Result<Option<RichLane>, Error> {
         let stored = meta::read::<RichLane>(&*self.list.store.snapshot()?)?;
         if let Some(lane) = stored.clone().filter(|lane| lane.next_accounts == DONE) {
@@ -50,7 +50,7 @@ impl Worker {
             match page {
                 Ok(page) => self.commit(&mut lane, page)?,
                 Err(Error::Node { source, .. }) if matches!(*source, node::Error::Pruned { .. }) => {
-                    // The index may be far behind the heights whose state the node still has.
+                    // The index may be far behind the first height whose state the node still has.
                     if self.wait_for(tokio::time::sleep(LATER)).is_none() {
                         return Ok(None);
                     }
@@ -74,10 +74,10 @@ impl Worker {
                 Err(Error::Node { source, .. })
                     if matches!(*source, node::Error::Refused { .. } | node::Error::MethodMissing { .. }) =>
                 {
-                    // Nothing wrong follows from it, even if it passes: an account is then asked about when it is
-                    // touched. What earlier pages had is not all, and a token must not count as one whose holders are
-                    // all known.
-                    tracing::warn!(baseline, error = %source, "the node tells no accounts: the rich list begins empty");
+                    // An empty baseline is never wrong, even if the failure passes: an account is then queried when it
+                    // is touched. Earlier pages are dropped, because a token with some of its holders must not count as
+                    // complete.
+                    tracing::warn!(baseline, error = %source, "the node serves no account list: the rich list starts empty");
                     rich::clear(&*self.list.store)?;
                     self.commit(&mut lane, Page::default())?;
                 }
@@ -90,7 +90,7 @@ impl Worker {
         }
     }
 
-    /// The next page of accounts with what they hold, and the key of the page after it.
+    /// The next page of accounts with their balances, and the key of the page after it.
     fn page(&self, lane: &RichLane) -> Option<Result<Page, Error>> {
         let Some(rest) = &self.list.node.rest else {
             return Some(Err(Error::Setup("the rich list needs a REST address (`node.rest`) to begin with")));
@@ -116,13 +116,13 @@ impl Worker {
         let mut page = Page { next: accounts.next.unwrap_or_else(|| DONE.to_owned()), ..Page::default() };
         for answer in answers {
             let (address, balances) = answer?;
-            // Longer addresses hold what they hold under a short one, which is an account too (indexing.md §10.2).
+            // A longer address holds its balance under a short one, which is an account too (indexing.md §10.2).
             let account = Account::from_bech32(address, &self.list.prefix);
             let account = account.and_then(|account| Address::try_from(account.as_bytes()).ok());
             for (denom, amount) in balances {
                 let amount = U256::from_str_radix(&amount, 10);
                 let (Some(account), Ok(amount)) = (account, amount) else { continue };
-                // Here, not while writing: who is told to stop writes no half of a page.
+                // Here and not while writing, so that a stop leaves no half page.
                 let unknown = match page.contracts.get(&denom) {
                     Some(_) => None,
                     None => Some((denom.clone(), self.contract(rest, &denom).await?)),
@@ -138,7 +138,7 @@ impl Worker {
         let snapshot = self.list.store.snapshot()?;
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
-        // Nothing goes back behind the baseline.
+        // No undo: a rewind never goes below the baseline.
         let mut before = Before::default();
         for (denom, contract) in &page.contracts {
             let Some(contract) = contract else { continue };
@@ -148,7 +148,7 @@ impl Worker {
                 &mut before,
                 &mut txn,
             )?;
-            ledger::know_denom(denom, contract, &mut before, &mut txn)?;
+            ledger::register_denom(denom, contract, &mut before, &mut txn)?;
         }
         for (denom, account, amount) in &page.held {
             let Some(Some(contract)) = page.contracts.get(denom) else { continue };
@@ -164,7 +164,7 @@ impl Worker {
         Ok(self.list.store.commit(batch, Durability::Synced)?)
     }
 
-    /// The contract of a bank denom, asked for if no earlier page had it; `None` if it has none.
+    /// The contract of a bank denom, queried if no earlier page had it; `None` if it has none.
     async fn contract(&self, rest: &Rest, denom: &str) -> Result<Option<Address>, Error> {
         if let Some(contract) = evm_denom(denom) {
             return Ok(Some(contract));
@@ -179,7 +179,7 @@ impl Worker {
     }
 }
 
-/// What some accounts hold.
+/// A page of balances.
 #[derive(Default)]
 struct Page {
     held: Vec<(String, Address, U256)>,

@@ -1,4 +1,4 @@
-//! The transfers of one block → balances.
+//! Balance changes: the transfers of one block → balances.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,11 +9,11 @@ use schema::rich::{self, Address, Balances, Before, Denoms, DenomsFolded, Erc20,
 use store::key::Text;
 use store::{Message, Txn};
 
-use super::Told;
+use super::BalanceAnswer;
 use crate::Error;
 use crate::meter::Event;
 
-/// What went into and out of an account in a block; `None` if it is more than 256 bits can count, which no honest token
+/// The amounts that an account received and sent in a block; `None` if a sum exceeds 256 bits, which no honest token
 /// does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flow(Option<(U256, U256)>);
@@ -35,10 +35,10 @@ impl Flow {
         });
     }
 
-    /// What an account holds after it that held `before`; `None` if that cannot be.
+    /// The balance after this flow, from the balance `before`; `None` if that is impossible.
     pub(super) fn after(self, before: U256) -> Option<U256> {
         let (received, sent) = self.0?;
-        // The sum may pass 256 bits on the way to what is left.
+        // The intermediate sum may exceed 256 bits.
         if received >= sent {
             before.checked_add(received - sent)
         } else {
@@ -46,7 +46,7 @@ impl Flow {
         }
     }
 
-    /// Like [`Flow::after`], for a token that cannot be asked: never below nothing.
+    /// Like [`Flow::after`], for a token that cannot be queried: zero if impossible.
     fn at_least_nothing(self, before: U256) -> U256 {
         self.after(before).unwrap_or(U256::ZERO)
     }
@@ -67,7 +67,7 @@ pub(super) fn flows(events: &[Erc20Event]) -> BTreeMap<(Address, Address), Flow>
     flows
 }
 
-/// A balance that cannot be added up.
+/// A balance that cannot be computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ToAsk {
     pub(super) contract: Address,
@@ -76,17 +76,17 @@ pub(super) struct ToAsk {
     flow: Flow,
 }
 
-/// Applies the events of `height`. `ask` says what the contracts say at that height, for each that is given, in the same
-/// order; if it says nothing the lane is to stop, and so does this.
+/// Applies the events of `height`. `ask` returns the contracts' answers at that height, in the order of its argument;
+/// `None` from it means stop, and is returned.
 pub(super) fn apply(
     height: u64,
     events: &[Erc20Event],
     txn: &mut Txn<'_>,
-    ask: impl FnOnce(&[ToAsk]) -> Result<Option<Vec<Told>>, Error>,
+    ask: impl FnOnce(&[ToAsk]) -> Result<Option<Vec<BalanceAnswer>>, Error>,
 ) -> Result<Option<()>, Error> {
     let mut before = Before::default();
     for event in events {
-        introduce(event, &mut before, txn)?;
+        apply_metadata(event, &mut before, txn)?;
     }
     let mut tokens: BTreeMap<Address, Erc20> = BTreeMap::new();
     let (mut settled, mut to_ask, mut drifting) = (Vec::new(), Vec::new(), Vec::new());
@@ -108,17 +108,17 @@ pub(super) fn apply(
         }
         to_ask.push(ToAsk { contract, account, held, flow });
     }
-    let Some(told) = ask(&to_ask)? else { return Ok(None) };
-    for (asked, told) in to_ask.into_iter().zip(told) {
+    let Some(answers) = ask(&to_ask)? else { return Ok(None) };
+    for (asked, answer) in to_ask.into_iter().zip(answers) {
         let token = tokens.entry(asked.contract).or_default();
-        let amount = match told {
-            Told::Exactly(amount) => amount,
-            Told::Latest(amount) => {
+        let amount = match answer {
+            BalanceAnswer::AtHeight(amount) => amount,
+            BalanceAnswer::Latest(amount) => {
                 let reason = "the node has forgotten its balances of this height";
                 drifting.extend(drifts(token, asked.contract, reason));
                 amount
             }
-            Told::Nothing => {
+            BalanceAnswer::NoAnswer => {
                 token.silent = true;
                 asked.flow.at_least_nothing(asked.held.unwrap_or_default())
             }
@@ -141,7 +141,7 @@ pub(super) fn apply(
     Ok(Some(()))
 }
 
-/// What an account holds after `flow`, if that can be added up.
+/// The balance after `flow`, if it can be computed.
 fn balance(token: &Erc20, held: Option<U256>, flow: Flow) -> Option<U256> {
     if token.silent {
         return Some(flow.at_least_nothing(held.unwrap_or_default()));
@@ -150,15 +150,15 @@ fn balance(token: &Erc20, held: Option<U256>, flow: Flow) -> Option<U256> {
     flow.after(held).filter(|_| !token.drifting)
 }
 
-/// Marks a token as drifting; the contract and the reason if it was not before. They are logged only when the block is
-/// applied, which may take a second attempt.
+/// Marks a token as drifting; returns the contract and the reason if it was not marked before. They are logged only
+/// when the block is applied, which may take a second attempt.
 fn drifts(token: &mut Erc20, contract: Address, reason: &'static str) -> Option<(Address, &'static str)> {
     let before = std::mem::replace(&mut token.drifting, true);
     (!before).then_some((contract, reason))
 }
 
-/// What an event makes known about contracts and denoms.
-fn introduce(event: &Erc20Event, before: &mut Before, txn: &mut Txn<'_>) -> Result<(), Error> {
+/// Records the contracts and denoms that an event reveals.
+fn apply_metadata(event: &Erc20Event, before: &mut Before, txn: &mut Txn<'_>) -> Result<(), Error> {
     match event {
         Erc20Event::Contract { contract } => {
             if txn.get::<Erc20s>(contract)?.is_none() {
@@ -167,16 +167,16 @@ fn introduce(event: &Erc20Event, before: &mut Before, txn: &mut Txn<'_>) -> Resu
             }
         }
         Erc20Event::Denom { denom, contract } => {
-            know_token(contract, before, txn)?;
-            know_denom(denom, contract, before, txn)?;
+            register_token(contract, before, txn)?;
+            register_denom(denom, contract, before, txn)?;
         }
-        Erc20Event::Transfer { contract, .. } => know_token(contract, before, txn)?,
+        Erc20Event::Transfer { contract, .. } => register_token(contract, before, txn)?,
     }
     Ok(())
 }
 
-/// A contract is an ERC-20. If it was made since the list began, all of its holders will be known.
-fn know_token(contract: &Address, before: &mut Before, txn: &mut Txn<'_>) -> Result<(), Error> {
+/// Registers a contract as an ERC-20. If it was created since the list began, all of its holders will be known.
+fn register_token(contract: &Address, before: &mut Before, txn: &mut Txn<'_>) -> Result<(), Error> {
     if txn.get::<Erc20s>(contract)?.is_some() {
         return Ok(());
     }
@@ -188,8 +188,8 @@ fn know_token(contract: &Address, before: &mut Before, txn: &mut Txn<'_>) -> Res
     put_token(contract, &Erc20 { complete, ..Erc20::default() }, before, txn)
 }
 
-/// A bank denom has a contract.
-pub(super) fn know_denom(
+/// Registers the contract of a bank denom.
+pub(super) fn register_denom(
     denom: &str,
     contract: &Address,
     before: &mut Before,
@@ -218,7 +218,7 @@ pub(super) fn put_token(
     Ok(())
 }
 
-/// Makes `account` a holder of `amount`. Nothing needs no row where whoever has none holds nothing.
+/// Sets the balance of `account`. Zero needs no row for a token whose holders are all known.
 pub(super) fn put_balance(
     contract: &Address,
     account: &Address,

@@ -1,8 +1,9 @@
-//! Samples what contracts say against what was added up, and heals a token whose balances changed without a transfer.
+//! Reconciliation: samples contracts' balances against the computed ones, and repairs a token whose balances changed
+//! without a transfer event.
 //!
-//! One token at a time, its greatest holders and some others; the sample is at the lane's height, so a difference is a
-//! difference. A token is healed in chunks of its holders, between blocks: the lane does not wait for all of them, and a
-//! chunk that the node does not answer in time is continued later.
+//! One token at a time, its largest holders and some others. The sample is at the lane's height, so any difference is
+//! an error. A token is repaired in chunks of its holders, between blocks: the lane does not wait for all of them, and
+//! a chunk that the node does not answer in time is retried later.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use schema::rich::{self, Address, Balances, Before, Erc20, Erc20s, Holders};
 use store::{Counts, Durability, Message, Order, Txn};
 
 use super::ledger::{hex, put_balance, put_token};
-use super::{AT_ONCE, Told, Worker};
+use super::{AT_ONCE, BalanceAnswer, Worker};
 use crate::Error;
 use crate::meter::Event;
 
@@ -22,17 +23,17 @@ use crate::meter::Event;
 const GREATEST: u64 = 3;
 /// Other holders in a sample, at random.
 const OTHERS: u64 = 5;
-/// The node gets this long for some balances; blocks wait meanwhile.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Holders that are asked about and written together while a token is healed.
+/// Timeout of one chunk; blocks wait meanwhile.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Holders per chunk of a repair.
 const HEALED_AT_ONCE: usize = 32;
 
-/// Where the sampling is.
+/// Cursor of the sampling.
 #[derive(Debug, Default)]
 pub(super) struct Reconciler {
     /// The token sampled last.
     last: Option<Address>,
-    /// The token that is being healed.
+    /// The token under repair.
     healing: Option<Healing>,
 }
 
@@ -40,22 +41,22 @@ pub(super) struct Reconciler {
 #[derive(Debug)]
 struct Healing {
     contract: Address,
-    /// The last holder, in the order of addresses, whose balance was asked for.
+    /// The last holder, in the order of addresses, whose balance was queried.
     after: Option<Address>,
     healed: u64,
-    /// The node answered nothing the last time, so the next attempt waits for the next sample.
+    /// The node did not answer the last chunk, so the next attempt waits for the next sample.
     stalled: bool,
 }
 
 impl Reconciler {
-    /// Whether there is a next chunk to be healed at once.
+    /// Whether the next chunk is due at once.
     pub(super) fn is_healing(&self) -> bool {
         self.healing.as_ref().is_some_and(|healing| !healing.stalled)
     }
 }
 
 impl Worker {
-    /// Heals the next chunk of a token that drifts, or samples the next token; `None` if the lane is to stop.
+    /// Repairs the next chunk of a token, or samples the next token; `None` on stop.
     pub(super) fn sample(&self, reconciler: &mut Reconciler, lane: &RichLane) -> Result<Option<()>, Error> {
         if let Some(healing) = reconciler.healing.take() {
             return self.heal(healing, reconciler, lane.height);
@@ -65,16 +66,18 @@ impl Worker {
         if token.silent {
             return Ok(Some(()));
         }
-        let Some(told) = self.ask_all(&contract, self.chosen(&contract)?, lane.height)? else {
+        let Some(answers) = self.ask_all(&contract, self.chosen(&contract)?, lane.height)? else {
             return Ok(None);
         };
-        Event::Sample.count_many(told.len() as u64);
-        let wrong = told.iter().find(|(_, held, told)| matches!(told, Told::Exactly(told) if told != held));
+        Event::Sample.count_many(answers.len() as u64);
+        let wrong = answers
+            .iter()
+            .find(|(_, held, answer)| matches!(answer, BalanceAnswer::AtHeight(amount) if amount != held));
         let Some((account, held, _)) = wrong else { return Ok(Some(())) };
         let (token_name, account) = (hex(&contract), hex(account));
         tracing::warn!(
             contract = token_name, account, added_up = %held, height = lane.height,
-            "balances of a token drift: all its holders are asked about, and from now on whoever is touched"
+            "balances of a token drift: all its holders are queried, and touched accounts from now on"
         );
         Event::Drift.count();
         let healing = Healing { contract, after: None, healed: 0, stalled: false };
@@ -96,7 +99,7 @@ impl Worker {
         Ok(rows.pop().map(|(contract, Message(token))| (contract, token)))
     }
 
-    /// Some holders and what they hold.
+    /// Some holders and their computed balances.
     fn chosen(&self, contract: &Address) -> Result<Vec<(Address, U256)>, Error> {
         let snapshot = self.list.store.snapshot()?;
         let len = store::ranked::len::<Holders>(&*snapshot, contract)?;
@@ -116,25 +119,24 @@ impl Worker {
         Ok(chosen)
     }
 
-    /// What the contract says about `holders`, or about the first of them if that takes too long; `None` if the lane is to
-    /// stop.
-    #[expect(clippy::type_complexity, reason = "account, what was added up, what is said")]
+    /// The contract's answers for `holders`, or for the first of them if the timeout passes; `None` on stop.
+    #[expect(clippy::type_complexity, reason = "account, computed balance, answer")]
     fn ask_all(
         &self,
         contract: &Address,
         holders: Vec<(Address, U256)>,
         height: u64,
-    ) -> Result<Option<Vec<(Address, U256, Told)>>, Error> {
+    ) -> Result<Option<Vec<(Address, U256, BalanceAnswer)>>, Error> {
         let asked = futures_util::stream::iter(holders).map(|(account, held)| async move {
             Ok::<_, Error>((account, held, self.balance(contract, &account, height).await?))
         });
         let in_time = async {
-            asked.buffered(AT_ONCE).take_until(tokio::time::sleep(PATIENCE)).collect::<Vec<_>>().await
+            asked.buffered(AT_ONCE).take_until(tokio::time::sleep(ANSWER_TIMEOUT)).collect::<Vec<_>>().await
         };
-        self.wait_for(in_time).map(|told| told.into_iter().collect()).transpose()
+        self.wait_for(in_time).map(|answers| answers.into_iter().collect()).transpose()
     }
 
-    /// Writes what the contract says about the next holders, as of `height`, which is the lane's.
+    /// Writes the contract's balances of the next holders, as of `height`, which is the lane's.
     fn heal(
         &self,
         mut healing: Healing,
@@ -144,19 +146,19 @@ impl Worker {
         let contract = healing.contract;
         let holders = self.holders_after(&contract, healing.after)?;
         let asked = holders.len();
-        let Some(told) = self.ask_all(&contract, holders, height)? else { return Ok(None) };
-        healing.stalled = told.is_empty() && asked > 0;
-        let done = told.len() == asked && asked < HEALED_AT_ONCE;
+        let Some(answers) = self.ask_all(&contract, holders, height)? else { return Ok(None) };
+        healing.stalled = answers.is_empty() && asked > 0;
+        let done = answers.len() == asked && asked < HEALED_AT_ONCE;
         let snapshot = self.list.store.snapshot()?;
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let mut before = Before::default();
         let Some(Message(mut token)) = txn.get::<Erc20s>(&contract)? else { return Ok(Some(())) };
-        // From the first chunk on: a holder who was healed may be touched before the last one is.
+        // From the first chunk on: a repaired holder may be touched before the last one is repaired.
         token.drifting = true;
         put_token(&contract, &token, &mut before, &mut txn)?;
-        for (account, held, told) in told {
-            if let Told::Exactly(amount) | Told::Latest(amount) = told
+        for (account, held, answer) in answers {
+            if let BalanceAnswer::AtHeight(amount) | BalanceAnswer::Latest(amount) = answer
                 && amount != held
             {
                 put_balance(&contract, &account, amount, token.complete, &mut before, &mut txn)?;
@@ -186,7 +188,7 @@ impl Worker {
         Ok(Some(()))
     }
 
-    /// Some holders of a token with what they hold, in the order of addresses, beyond `after`.
+    /// Some holders of a token with their balances, in the order of addresses, after `after`.
     fn holders_after(
         &self,
         contract: &Address,

@@ -1,4 +1,5 @@
-//! Results that the block lane did not hand over: asked for again, and held against the same hashes as it does.
+//! Results that are not in the transfer cache: fetched again, and verified against the same hashes as in the block
+//! lane.
 
 use chain::comet::{self, BlockAnswer};
 use chain::erc20::{self, Erc20Event};
@@ -9,31 +10,32 @@ use schema::meta::{self, Unconfirmed};
 use store::Store;
 
 use crate::Error;
-use crate::source::{self, Patience, insist};
+use crate::source::{self, RetryBackoff, retry_until};
 
-/// What tells true results of a height from others.
+/// The evidence that results are those of the indexed block.
 enum Proof {
-    /// The next block, by its hash, which names them.
+    /// The header of the next block, given by its hash.
     Next([u8; 32]),
-    /// There is no next block yet: what was found of them when the block was indexed.
+    /// There is no next block yet: the digests that were stored when the block was indexed.
     Row(Unconfirmed),
     /// Nothing: hashes are not verified.
     None,
 }
 
-/// The transfers of the indexed block of `height`. Asked for until the results are those that its chain has.
+/// The transfers of the indexed block of `height`; retries until the results are proved.
 pub(super) async fn transfers(
     node: &Node,
     store: &dyn Store,
     height: u64,
     verified: bool,
 ) -> Result<Vec<Erc20Event>, Error> {
-    let mut patience = Patience::new(height);
+    let mut retry = RetryBackoff::new(height);
     loop {
         let (hash, proof) = expected(store, height, verified)?;
         let block = indexed(node, height, hash, verified).await?;
         let results =
-            insist(height, "block results", || node.comet.block_results_by(height, &block.origin)).await?;
+            retry_until(height, "block results", || node.comet.block_results_by(height, &block.origin))
+                .await?;
         let next = match &proof {
             Proof::Next(hash) => Some(indexed(node, height + 1, *hash, verified).await?),
             Proof::Row(_) | Proof::None => None,
@@ -44,13 +46,13 @@ pub(super) async fn transfers(
                 if next.is_some() {
                     node.distrust(&results.origin, &reason);
                 }
-                patience.wait(&reason).await;
+                retry.wait(&reason).await;
             }
         }
     }
 }
 
-/// The hash of the indexed block, and what its results are told by.
+/// The hash of the indexed block, and the evidence for its results.
 fn expected(store: &dyn Store, height: u64, verified: bool) -> Result<([u8; 32], Proof), Error> {
     let snapshot = store.snapshot()?;
     let hash = hash_at(&*snapshot, height)?.ok_or(Error::BlockMissing { height })?;
@@ -69,7 +71,7 @@ fn expected(store: &dyn Store, height: u64, verified: bool) -> Result<([u8; 32],
 async fn indexed(node: &Node, height: u64, hash: [u8; 32], verified: bool) -> Result<Answer, Error> {
     let is_it =
         |block: &BlockAnswer<'_>| block.hash == hash && (!verified || proof::check_header(block).is_ok());
-    source::known(node, height, is_it).await
+    source::fetch_indexed_block(node, height, is_it).await
 }
 
 fn events(

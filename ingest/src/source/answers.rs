@@ -7,10 +7,10 @@ use node::retry::Backoff;
 use node::{Answer, Origin, Standing};
 
 use super::blocks::BlockSource;
-use super::{insist, insist_every};
+use super::{retry_until, retry_with};
 use crate::Error;
 
-/// The answers of one height, as the node gave them, and who gave them.
+/// The answers of one height with the endpoints that gave them.
 #[derive(Clone)]
 pub(super) struct Raw {
     pub(super) block: Answer,
@@ -18,16 +18,16 @@ pub(super) struct Raw {
     pub(super) receipts: Option<Answer>,
 }
 
-/// A height with fewer heights than this above it is at the head.
+/// A height is at the head if fewer heights than this are above it.
 const HEAD: u64 = 2;
 
-/// At the head a part may be missing only because it is asked for some milliseconds too early.
+/// Backoff at the head, where a part may be missing for some milliseconds only.
 const SOON: Backoff =
     Backoff { initial: Duration::from_millis(10), max: Duration::from_secs(5), jitter_percent: 20 };
 
 impl BlockSource {
-    /// At the head the three are asked for at the same time: the latency counts. Below it the number of requests counts,
-    /// and a block without transactions has no receipts to ask for.
+    /// At the head latency counts, so the three are requested concurrently. Below it the number of requests counts, and
+    /// a block without transactions has no receipts to request.
     pub(super) async fn raw(&self, height: u64) -> Result<Raw, Error> {
         match self.announced_by(height) {
             // Boxed: three requests at once would make every future around them large.
@@ -38,10 +38,10 @@ impl BlockSource {
 
     async fn in_sequence(&self, height: u64) -> Result<Raw, Error> {
         let comet = &self.tools.node.comet;
-        let block = insist(height, "block", || comet.block(height)).await?;
-        // Of the same endpoint, if it can: where two have different histories, neither goes with the other's.
+        let block = retry_until(height, "block", || comet.block(height)).await?;
+        // Of the same endpoint if possible: results of another history do not match the block.
         let results =
-            insist(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
+            retry_until(height, "block results", || comet.block_results_by(height, &block.origin)).await?;
         let receipts = if has_txs(&block.bytes) { self.receipts(height).await? } else { None };
         Ok(Raw { block, results, receipts })
     }
@@ -49,8 +49,8 @@ impl BlockSource {
     /// Each part is retried by itself, so a failure of one does not repeat the others.
     async fn concurrently(&self, height: u64, origin: &Origin) -> Result<Raw, Error> {
         let comet = &self.tools.node.comet;
-        let block = insist_every(SOON, height, "block", || comet.block_by(height, origin));
-        let results = insist_every(SOON, height, "block results", || comet.block_results_by(height, origin));
+        let block = retry_with(SOON, height, "block", || comet.block_by(height, origin));
+        let results = retry_with(SOON, height, "block results", || comet.block_results_by(height, origin));
         let mut receipts = std::pin::pin!(self.receipts_every(SOON, height));
         let mut block_and_results = std::pin::pin!(async { tokio::join!(block, results) });
         let (block_and_results, early) = tokio::select! {
@@ -60,10 +60,12 @@ impl BlockSource {
         let (block, results) = (block_and_results.0?, block_and_results.1);
         let results = match results {
             Ok(results) if results.origin == block.origin => results,
-            // An error may say only that they were asked for before they were there: meanwhile the tip has moved on.
-            _ => insist(height, "block results", || comet.block_results_by(height, &block.origin)).await?,
+            // An error may only mean that the request was early: meanwhile the tip has moved on.
+            _ => {
+                retry_until(height, "block results", || comet.block_results_by(height, &block.origin)).await?
+            }
         };
-        // An answer about the receipts of a block without transactions does not matter, nor does an error.
+        // Without transactions neither the receipts nor an error matter.
         let receipts = match early {
             _ if !has_txs(&block.bytes) => None,
             Some(early) => early?,
@@ -72,7 +74,7 @@ impl BlockSource {
         Ok(Raw { block, results, receipts })
     }
 
-    /// An endpoint that has announced the height, if that is at the head; a different one each height if there are several.
+    /// An endpoint that has announced the height, if that is at the head; endpoints alternate from height to height.
     fn announced_by(&self, height: u64) -> Option<Origin> {
         let endpoints = self.tools.node.comet.endpoints();
         let trusted = |standing| matches!(standing, Standing::Well | Standing::NeverSeen);
@@ -99,15 +101,15 @@ impl BlockSource {
     async fn receipts_every(&self, backoff: Backoff, height: u64) -> Result<Option<Answer>, Error> {
         match &self.tools.node.evm {
             Some(evm) if self.vm == Vm::Evm => {
-                insist_every(backoff, height, "receipts", || evm.block_receipts(height)).await.map(Some)
+                retry_with(backoff, height, "receipts", || evm.block_receipts(height)).await.map(Some)
             }
             _ => Ok(None),
         }
     }
 }
 
-/// Whether the block seems to have transactions. Its text is looked at, since it is parsed later and on another thread:
-/// `"txs":[]` is what a node writes of a block without. Either wrong answer costs time only.
+/// Whether the block seems to have transactions, by its text, because it is parsed later and on another thread: a node
+/// writes `"txs":[]` for none. A wrong guess costs time only.
 fn has_txs(block: &[u8]) -> bool {
     let Some(at) = memchr::memmem::find(block, br#""txs""#) else { return false };
     let rest = block[at + br#""txs""#.len()..].iter().filter(|byte| !byte.is_ascii_whitespace());

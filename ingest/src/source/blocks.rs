@@ -7,38 +7,38 @@ use chain::Vm;
 use tokio::time::Instant;
 
 use super::answers::Raw;
-use super::{Doubt, Patience, Proposers, Refresher, Tools, insist};
+use super::{Proposers, ReceiptFallback, Refresher, RetryBackoff, Tools, retry_until};
 use crate::Error;
-use crate::derive::{self, AskAgain, Block, BlockAnswers, Failure, Part, Rendered, Tellers, Unrendered};
+use crate::derive::{self, AskAgain, Block, BlockAnswers, BlockOrigins, Failure, Part, Rendered, Unrendered};
 use crate::lane::Source;
 use crate::meter::Event;
-use crate::nft::wanted::Inquiry;
-use crate::rich::handover::Handover;
+use crate::nft::plan::MetadataFetcher;
+use crate::rich::transfer_cache::TransferCache;
 
 /// Fetches blocks.
 pub(crate) struct BlockSource {
     pub(crate) tools: Tools,
     pub(crate) vm: Vm,
     pub(crate) chain_id: String,
-    /// Whether the answers are kept for their signatures to be verified.
+    /// Whether `/block` answers are kept to verify signatures.
     pub(crate) signed: bool,
     pub(crate) proposers: Proposers,
     pub(crate) refresher: Refresher,
-    pub(crate) inquiry: Inquiry,
-    /// About receipts.
-    pub(crate) doubt: Doubt,
-    /// Takes what the rich list needs, where there is one.
-    pub(crate) handover: Option<Arc<Handover>>,
+    pub(crate) fetcher: MetadataFetcher,
+    /// Fallback for receipts that mismatch.
+    pub(crate) receipt_fallback: ReceiptFallback,
+    /// Receives the ERC-20 events, if there is a rich list.
+    pub(crate) transfer_cache: Option<Arc<TransferCache>>,
 }
 
-/// Why answers do not become a block.
+/// The reason why answers do not make a block.
 pub(super) enum Unusable {
-    /// Not right, or not yet.
+    /// Wrong or premature.
     AskAgain(AskAgain),
     /// There are fewer receipts than transactions.
     WithoutReceipts(String),
-    /// This one contradicts what binds it.
-    Untrue(Part, String),
+    /// This answer contradicts the hashes that commit to it.
+    Invalid(Part, String),
 }
 
 impl Source for BlockSource {
@@ -50,37 +50,37 @@ impl Source for BlockSource {
 }
 
 impl BlockSource {
-    /// The block of `height` with everything that is indexed of it.
+    /// The block of `height` with its NFT metadata.
     pub(crate) async fn whole(&self, height: u64) -> Result<Block, Error> {
         let mut block = self.block(height).await?;
-        block.answers = self.inquiry.ask(height, block.probe.as_ref(), &block.nfts).await?;
-        if let Some(handover) = &self.handover {
-            handover.keep(height, std::mem::take(&mut block.erc20));
+        block.answers = self.fetcher.ask(height, block.probe.as_ref(), &block.nfts).await?;
+        if let Some(transfer_cache) = &self.transfer_cache {
+            transfer_cache.keep(height, std::mem::take(&mut block.erc20));
         }
         Ok(block)
     }
 
-    /// The block of `height` without what the node says about its NFTs.
+    /// The block of `height` without NFT metadata.
     pub(crate) async fn block(&self, height: u64) -> Result<Block, Error> {
-        let mut patience = Patience::new(height);
-        let (mut doubted_since, mut believed) = (None, false);
+        let mut retry = RetryBackoff::new(height);
+        let (mut doubted_since, mut trust_receipts) = (None, false);
         let mut settled = None;
         loop {
             let raw = if let Some(raw) = settled.take() {
                 raw
             } else {
-                believed = false;
+                trust_receipts = false;
                 self.raw(height).await?
             };
-            match self.render(height, &raw, believed).await? {
+            match self.render(height, &raw, trust_receipts).await? {
                 Ok(block) if raw.receipts.is_none() && !block.txs.is_empty() && self.has_receipts() => {
-                    // The text looked like that of a block without transactions.
+                    // The text looked like a block without transactions.
                     let receipts = self.receipts(height).await?;
                     settled = Some(Raw { receipts, ..raw });
                 }
                 Ok(mut block) => {
-                    if raw.receipts.is_some() && !believed {
-                        self.doubt.dispelled();
+                    if raw.receipts.is_some() && !trust_receipts {
+                        self.receipt_fallback.reset();
                     }
                     if let Some(error) = self.of_another_chain(&block) {
                         if self.tools.node.comet.endpoints().len() <= 1 {
@@ -88,12 +88,13 @@ impl BlockSource {
                         }
                         let reason = error.to_string();
                         self.tools.node.distrust(&raw.block.origin, &reason);
-                        patience.wait(&reason).await;
+                        retry.wait(&reason).await;
                         continue;
                     }
                     block.proposer = self.proposers.of(&self.tools.node, &block.proposer_address).await;
                     block.answer = self.signed.then(|| raw.block.bytes.clone());
-                    block.told_by = Some(Tellers { block: raw.block.origin, results: raw.results.origin });
+                    block.origins =
+                        Some(BlockOrigins { block: raw.block.origin, results: raw.results.origin });
                     return Ok(block);
                 }
                 Err(Unusable::WithoutReceipts(reason)) => {
@@ -101,42 +102,43 @@ impl BlockSource {
                     settled = self.receipts_of_another(height, &raw).await?;
                     if settled.is_none() {
                         self.not_pruned(height).await?;
-                        patience.wait(&reason).await;
+                        retry.wait(&reason).await;
                     }
                 }
-                // An answer that is whole JSON and cannot be true: the node has not caught up with itself.
+                // Well-formed but impossible: the node has not caught up with itself.
                 Err(Unusable::AskAgain(reason)) => {
                     doubted_since = None;
-                    patience.wait(&reason).await;
+                    retry.wait(&reason).await;
                 }
-                Err(Unusable::Untrue(Part::Receipts, reason)) => {
-                    settled = self.settle(height, &raw, &reason).await?;
+                Err(Unusable::Invalid(Part::Receipts, reason)) => {
+                    settled = self.resolve_mismatch(height, &raw, &reason).await?;
                     if settled.is_some() {
                         continue;
                     }
-                    if self.doubt.is_over(doubted_since.get_or_insert_with(Instant::now).elapsed()) {
-                        self.doubt.believed();
-                        (believed, settled) = (true, Some(raw));
+                    if self.receipt_fallback.expired(doubted_since.get_or_insert_with(Instant::now).elapsed())
+                    {
+                        self.receipt_fallback.accepted();
+                        (trust_receipts, settled) = (true, Some(raw));
                         Event::UnprovenReceipts.count();
                         tracing::error!(
                             height,
                             reason,
-                            "receipts are indexed that do not follow from their transactions: nobody gives others"
+                            "receipts are indexed that do not follow from their transactions: no endpoint has others"
                         );
                     } else {
-                        patience.wait(&reason).await;
+                        retry.wait(&reason).await;
                     }
                 }
-                Err(Unusable::Untrue(part, reason)) => {
+                Err(Unusable::Invalid(part, reason)) => {
                     doubted_since = None;
                     self.distrust(part, &raw, &reason);
-                    patience.wait(&reason).await;
+                    retry.wait(&reason).await;
                 }
             }
         }
     }
 
-    /// Says who told something untrue.
+    /// Distrusts the endpoint that gave `part`.
     pub(super) fn distrust(&self, part: Part, raw: &Raw, reason: &str) {
         let node = &self.tools.node;
         match (part, &raw.receipts) {
@@ -147,44 +149,44 @@ impl BlockSource {
         }
     }
 
-    /// Whoever told `block` contradicts the blocks next to it.
+    /// Distrusts the endpoint of `block`, which contradicts its neighbours.
     pub(crate) fn distrust_block(&self, block: &Block, reason: &str) {
-        if let Some(told_by) = &block.told_by {
-            self.tools.node.distrust(&told_by.block, reason);
+        if let Some(origins) = &block.origins {
+            self.tools.node.distrust(&origins.block, reason);
         }
     }
 
-    /// Whoever told the results of `block` contradicts the header after it.
+    /// Distrusts the endpoint of the results of `block`, which contradict the next header.
     pub(crate) fn distrust_results(&self, block: &Block, reason: &str) {
-        if let Some(told_by) = &block.told_by {
-            self.tools.node.distrust(&told_by.results, reason);
+        if let Some(origins) = &block.origins {
+            self.tools.node.distrust(&origins.results, reason);
         }
     }
 
-    /// The `/block` answers about the height of `block` of those endpoints that did not tell it.
-    pub(crate) async fn other_opinions(&self, block: &Block) -> Vec<Bytes> {
-        let told_by = block.told_by.as_ref().map(|told_by| &told_by.block);
+    /// The `/block` answers for the height of `block` from the other endpoints.
+    pub(crate) async fn blocks_of_others(&self, block: &Block) -> Vec<Bytes> {
+        let origin = block.origins.as_ref().map(|origins| &origins.block);
         let all = self.tools.node.comet.block_of_each(block.height).await;
         all.into_iter()
-            .filter(|(who, _)| Some(who) != told_by)
+            .filter(|(endpoint, _)| Some(endpoint) != origin)
             .filter_map(|(_, answer)| answer.ok())
             .collect()
     }
 
-    /// Derives the block; transactions that our descriptors do not cover are rendered by the node, and if it cannot
-    /// either, stored opaque: one transaction never stops the chain.
+    /// Derives the block. Transactions that the descriptors do not cover are rendered by the node, or stored opaque if
+    /// it cannot render them: one transaction never stops the chain.
     ///
-    /// Where receipts are `believed`, they are not held against the transactions.
+    /// With `trust_receipts`, receipts are not checked against the transactions.
     pub(super) async fn render(
         &self,
         height: u64,
         raw: &Raw,
-        believed: bool,
+        trust_receipts: bool,
     ) -> Result<Result<Block, Unusable>, Error> {
         let mut rendered = Rendered::new();
         loop {
-            let used = self.tools.workshops.rules().descriptors;
-            match self.derive(height, raw.clone(), rendered.clone(), believed).await? {
+            let used = self.tools.workers.rules().descriptors;
+            match self.derive(height, raw.clone(), rendered.clone(), trust_receipts).await? {
                 Ok(block) => return Ok(Ok(block)),
                 Err(Failure::Unrendered(txs)) => {
                     if rendered.is_empty() && self.refresher.refresh(&self.tools, height, used, &txs).await {
@@ -196,7 +198,7 @@ impl BlockSource {
                     }
                 }
                 Err(Failure::ReceiptsMissing(reason)) => return Ok(Err(Unusable::WithoutReceipts(reason))),
-                Err(Failure::Untrue(part, reason)) => return Ok(Err(Unusable::Untrue(part, reason))),
+                Err(Failure::Invalid(part, reason)) => return Ok(Err(Unusable::Invalid(part, reason))),
                 Err(other) => return Ok(Err(Unusable::AskAgain(AskAgain::because(other)))),
             }
         }
@@ -207,13 +209,13 @@ impl BlockSource {
         height: u64,
         raw: Raw,
         rendered: Rendered,
-        believed: bool,
+        trust_receipts: bool,
     ) -> Result<Result<Block, Failure>, Error> {
-        let work = move |workshop: &mut derive::Workshop, rules: &derive::Rules| {
+        let work = move |worker: &mut derive::WorkerState, rules: &derive::Rules| {
             let (block, results) = (&*raw.block.bytes, &*raw.results.bytes);
             let receipts = raw.receipts.as_ref().map(|receipts| &*receipts.bytes);
-            let answers = BlockAnswers { height, block, results, receipts, believed };
-            derive::block(&answers, &rendered, rules, workshop)
+            let answers = BlockAnswers { height, block, results, receipts, trust_receipts };
+            derive::block(&answers, &rendered, rules, worker)
         };
         self.tools.derive(height, work).await
     }
@@ -230,7 +232,7 @@ impl BlockSource {
             );
             return None;
         };
-        match insist(height, "decoded transaction", || rest.decode_tx(raw)).await {
+        match retry_until(height, "decoded transaction", || rest.decode_tx(raw)).await {
             Ok(json) => Some(json),
             Err(error) => {
                 tracing::warn!(height, index, reason, %error, "transaction stored opaque");
@@ -239,13 +241,13 @@ impl BlockSource {
         }
     }
 
-    /// An error if the node has pruned its EVM index below `height`: waiting for the receipts would be for ever.
+    /// An error if the node has pruned its EVM index below `height`: its receipts would never arrive.
     async fn not_pruned(&self, height: u64) -> Result<(), Error> {
         let Some(evm) = &self.tools.node.evm else { return Ok(()) };
-        let tip = insist(height, "EVM height", || evm.block_number()).await?;
-        // They take turns; one that still has it will have its turn too when the receipts are asked for again.
+        let tip = retry_until(height, "EVM height", || evm.block_number()).await?;
+        // Endpoints alternate; one that still has the height is asked for the receipts too.
         for _ in 0..evm.servers() {
-            if tip < height || insist(height, "EVM block", || evm.block_exists(height)).await? {
+            if tip < height || retry_until(height, "EVM block", || evm.block_exists(height)).await? {
                 return Ok(());
             }
         }

@@ -1,6 +1,6 @@
 //! The internal-transaction lane's source: the call traces of a height, derived.
 //!
-//! It follows the block lane: which transactions a trace has to hold is known from the block's.
+//! It follows the block lane: the indexed block lists the transactions that a trace must contain.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use store::{Bounds, Message, Order, Row, Store, Table as _};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
-use super::{Patience, Tools, insist};
+use super::{RetryBackoff, Tools, retry_until};
 use crate::derive::{self, BlockFrames, Failure, Retraced};
 use crate::lane::Source;
 use crate::{Error, Mark};
@@ -21,26 +21,26 @@ use crate::{Error, Mark};
 /// The chain's first height cannot be traced: there is no state before it (`indexing.md` §7.1).
 const FIRST_TRACEABLE: u64 = 2;
 
-/// How often a transaction that the tracer failed on within its block is traced by itself.
+/// Attempts to trace a transaction by itself if the tracer failed on it within its block.
 const RETRACES: usize = 3;
 
-/// The block lane is near the head when it is at most this many heights behind: twice what it fetches at once by default.
+/// The block lane is near the head if it is at most this many heights behind: twice its default look-ahead.
 const NEAR: u64 = 64;
 
-/// The question about the traces of a block, as errors name it.
+/// The name of the request for the traces of a block, in errors.
 pub(crate) const CALL_TRACES: &str = "call traces";
 
 /// Fetches call frames.
 pub(crate) struct CallSource {
     pub(crate) tools: Tools,
     pub(crate) store: Arc<dyn Store>,
-    /// Absent where no block lane runs.
+    /// Absent if no block lane runs.
     pub(crate) pace: Option<Pace>,
 }
 
-/// How many traces are requested at once. A trace costs a node far more than a block, and both need its processors: while
-/// the block lane is far behind the head there is one trace at a time, so that blocks are served early. It is never none: a
-/// block lane that does not get near the head must not stop the traces.
+/// Limit of concurrent trace requests. A trace costs a node far more than a block, and both use its CPUs: while the
+/// block lane is far behind the head there is one trace at a time, so that blocks are served early. It is never zero: a
+/// block lane that stays far behind must not stop the traces.
 pub(crate) struct Pace {
     chain: watch::Receiver<Mark>,
     blocks: watch::Receiver<Mark>,
@@ -52,13 +52,13 @@ impl Pace {
         Self { chain, blocks, one: Semaphore::new(1) }
     }
 
-    /// Waits until a trace may be requested; the request takes as long as the permit is held, if there is one.
+    /// Waits until a trace may be requested; hold the permit, if any, during the request.
     async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         let mut blocks = self.blocks.clone();
         let is_near = |blocks: &Mark| self.chain.borrow().height.saturating_sub(blocks.height) <= NEAR;
         tokio::select! {
             biased;
-            // An error says that nothing moves any more.
+            // An error means that the block lane has ended.
             _ = blocks.wait_for(is_near) => None,
             permit = self.one.acquire() => permit.ok(),
         }
@@ -69,8 +69,8 @@ impl Source for CallSource {
     type Item = BlockFrames;
 
     async fn fetch(self: Arc<Self>, height: u64) -> Result<BlockFrames, Error> {
-        let (store, codec) = (Arc::clone(&self.store), self.tools.workshops.codec());
-        // Records are read and parsed: that is no work for a thread that waits for sockets.
+        let (store, codec) = (Arc::clone(&self.store), self.tools.workers.codec());
+        // Reading and parsing records is CPU work, not for an async thread.
         let expected = self.tools.derive(height, move |_, _| expected(&*store, &codec, height)).await??;
         self.frames(height, expected.into()).await
     }
@@ -83,18 +83,18 @@ impl CallSource {
         else {
             return Ok(BlockFrames { height, txs: Vec::new() });
         };
-        let mut patience = Patience::new(height);
+        let mut retry = RetryBackoff::new(height);
         let mut retraced = Retraced::new();
         loop {
             let permit = match &self.pace {
                 Some(pace) => pace.turn().await,
                 None => None,
             };
-            let trace = insist(height, CALL_TRACES, || evm.trace_block(height)).await?.bytes;
+            let trace = retry_until(height, CALL_TRACES, || evm.trace_block(height)).await?.bytes;
             drop(permit);
             let (known, expected) = (retraced.clone(), Arc::clone(&expected));
-            let work = move |workshop: &mut derive::Workshop, _: &derive::Rules| {
-                derive::frames(height, &expected, &trace, &known, workshop)
+            let work = move |worker: &mut derive::WorkerState, _: &derive::Rules| {
+                derive::frames(height, &expected, &trace, &known, worker)
             };
             match self.tools.derive(height, work).await? {
                 Ok(frames) => return Ok(frames),
@@ -103,13 +103,13 @@ impl CallSource {
                         retraced.insert(hash, retrace(evm, height, hash).await);
                     }
                 }
-                Err(reason) => patience.wait(&reason).await,
+                Err(reason) => retry.wait(&reason).await,
             }
         }
     }
 }
 
-/// The EVM hashes of the transactions that the block lane has at `height`, in order.
+/// The EVM hashes of the indexed transactions at `height`, in order.
 fn expected(store: &dyn Store, codec: &Codec, height: u64) -> Result<Vec<[u8; 32]>, Error> {
     let snapshot = store.snapshot()?;
     let Some(Message(block)) = store::table::read::<Blocks>(&*snapshot, &height)? else {
@@ -128,7 +128,7 @@ fn expected(store: &dyn Store, codec: &Codec, height: u64) -> Result<Vec<[u8; 32
     (block.first_evm_tx..).zip(&rows).map(hash).collect()
 }
 
-/// The EVM hash that a stored record names.
+/// The EVM hash in a stored record.
 fn hash_of(record: &[u8]) -> Option<[u8; 32]> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -142,23 +142,23 @@ fn hash_of(record: &[u8]) -> Option<[u8; 32]> {
     Some(hash)
 }
 
-/// Whether a tracer failed, and not the way to it: the latter says nothing about the transaction.
+/// Whether the tracer failed on the transaction, not the transport.
 fn is_of_the_tracer(error: &node::Error) -> bool {
     matches!(error, node::Error::Faulty { .. } | node::Error::TimedOut { .. })
         || error.kind() == Kind::Permanent
 }
 
-/// The call tree of one transaction, or `None` if the node fails on it again and again: a tracer that times out does so
-/// for ever, and one transaction must not stop the lane (`indexing.md` T5).
+/// The call tree of one transaction, or `None` if the node fails on it repeatedly: a tracer that times out does so
+/// every time, and one transaction must not stop the lane (`indexing.md` T5).
 async fn retrace(evm: &Evm, height: u64, hash: [u8; 32]) -> Option<Bytes> {
-    let mut patience = Patience::new(height);
+    let mut retry = RetryBackoff::new(height);
     let mut failures = 0;
     while failures < RETRACES {
         match evm.trace_tx(hash).await {
             Ok(tree) => return Some(tree),
             Err(error) => {
                 failures += usize::from(is_of_the_tracer(&error));
-                patience.wait(&error).await;
+                retry.wait(&error).await;
             }
         }
     }

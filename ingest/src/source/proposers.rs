@@ -1,5 +1,5 @@
-//! Who proposed a block: the validator whose consensus key made its header, looked up while indexing, so that
-//! answering a request never asks the node (`indexing.md` §2).
+//! Proposers of blocks: the validator behind a consensus address, looked up while indexing, so that requests never
+//! query the node (`indexing.md` §2).
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -10,23 +10,22 @@ use node::Node;
 use node::retry::{self, Backoff};
 use tokio::time::Instant;
 
-/// An address that no validator has is asked for again after this long, not for each of its blocks.
+/// Minimum time between two requests of the list, also while an address is missing from it.
 const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
 
-/// The list of validators is waited for this long the first time. Blocks wait meanwhile, and the block of a proposer that
-/// is not found then is stored without a name.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time to wait for the list the first time. Blocks wait meanwhile; a block whose proposer is not found is stored
+/// without a name.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After a list that did not come, the next one is waited for this long, so that an index beside a dead REST server stays
-/// at the head.
-const SHORT_PATIENCE: Duration = Duration::from_secs(1);
+/// Time to wait after a list that did not arrive, so that an index with a dead REST server stays at the head.
+const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The chain's validators by consensus address. A rollup has a few, an L1 some hundreds.
 #[derive(Debug)]
 pub(crate) struct Proposers {
     prefix: String,
     known: RwLock<Known>,
-    /// Held by the one who asks the node.
+    /// Held during a request to the node.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -34,17 +33,17 @@ pub(crate) struct Proposers {
 struct Known {
     by_address: HashMap<[u8; 20], Proposer>,
     asked: Option<Instant>,
-    /// Whether the last list that was asked for came.
+    /// Whether the last request succeeded.
     answered: bool,
 }
 
 impl Known {
-    /// How long the list may be waited for, if it is to be asked for.
-    fn patience(&self, now: Instant) -> Option<Duration> {
+    /// Time to wait for the list, if it is to be requested.
+    fn wait_limit(&self, now: Instant) -> Option<Duration> {
         match self.asked {
             Some(asked) if now - asked < ASK_AGAIN_AFTER => None,
-            Some(_) if !self.answered => Some(SHORT_PATIENCE),
-            _ => Some(PATIENCE),
+            Some(_) if !self.answered => Some(SHORT_ANSWER_TIMEOUT),
+            _ => Some(ANSWER_TIMEOUT),
         }
     }
 }
@@ -64,9 +63,9 @@ impl Proposers {
         if let Some(proposer) = self.known(address) {
             return proposer;
         }
-        let patience = self.known.read().unwrap_or_else(PoisonError::into_inner).patience(Instant::now());
-        if let Some(patience) = patience {
-            self.ask(node, patience).await;
+        let wait_limit = self.known.read().unwrap_or_else(PoisonError::into_inner).wait_limit(Instant::now());
+        if let Some(wait_limit) = wait_limit {
+            self.ask(node, wait_limit).await;
         }
         self.known(address).unwrap_or_else(|| Proposer {
             moniker: String::new(),
@@ -79,10 +78,10 @@ impl Proposers {
         self.known.read().unwrap_or_else(PoisonError::into_inner).by_address.get(address).cloned()
     }
 
-    async fn ask(&self, node: &Node, patience: Duration) {
+    async fn ask(&self, node: &Node, wait_limit: Duration) {
         let Some(rest) = &node.rest else { return };
         let asking = retry::until(Backoff::default(), "validators", || rest.validators());
-        let validators = match tokio::time::timeout(patience, asking).await {
+        let validators = match tokio::time::timeout(wait_limit, asking).await {
             Ok(Ok(validators)) => Some(validators),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "REST lists no validators: blocks are stored without the name of their proposer");
@@ -90,7 +89,7 @@ impl Proposers {
             }
             Err(_) => {
                 tracing::warn!(
-                    waited_s = patience.as_secs(),
+                    waited_s = wait_limit.as_secs(),
                     "REST does not answer: blocks are stored without the name of their proposer"
                 );
                 None
@@ -117,11 +116,11 @@ mod tests {
     fn the_list_is_asked_for_once_a_minute_and_waited_for_less_after_it_did_not_come() {
         let now = Instant::now();
         let known = |asked, answered| Known { asked, answered, ..Known::default() };
-        assert_eq!(known(None, false).patience(now), Some(PATIENCE));
-        for (answered, patience) in [(true, PATIENCE), (false, SHORT_PATIENCE)] {
+        assert_eq!(known(None, false).wait_limit(now), Some(ANSWER_TIMEOUT));
+        for (answered, wait_limit) in [(true, ANSWER_TIMEOUT), (false, SHORT_ANSWER_TIMEOUT)] {
             let known = known(Some(now), answered);
-            assert_eq!(known.patience(now + ASK_AGAIN_AFTER / 2), None);
-            assert_eq!(known.patience(now + ASK_AGAIN_AFTER), Some(patience));
+            assert_eq!(known.wait_limit(now + ASK_AGAIN_AFTER / 2), None);
+            assert_eq!(known.wait_limit(now + ASK_AGAIN_AFTER), Some(wait_limit));
         }
     }
 }

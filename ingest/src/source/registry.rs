@@ -1,4 +1,4 @@
-//! The chain's protobuf descriptors: the node's are stored, and asked for again when a type is not among them.
+//! The chain's protobuf descriptors: fetched from the node, stored, and fetched again if a message type is missing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use store::{Counts, Durability, Message, Order, Store, Txn};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::{Tools, insist};
+use super::{Tools, retry_until};
 use crate::Error;
 use crate::derive::Unrendered;
 
 /// zstd level for a stored set: 150 kB once in a chain's life.
 const LEVEL: i32 = 9;
 
-/// Descriptor sets that are looked at; a chain gets a new one with an upgrade.
+/// Bound of stored descriptor sets; a chain gets a new one with an upgrade.
 const MAX_SETS: usize = 256;
 
-/// A type that stays unknown is not asked for with each of its transactions.
+/// Minimum time between two requests while a type is missing.
 const ASK_AGAIN_AFTER: Duration = Duration::from_mins(1);
 
 /// A compiled descriptor set and its SHA-256.
 pub(crate) type Compiled = (Registry, [u8; 32]);
 
-/// The descriptors to begin at `height` with: the node's, which are stored; if the node cannot give them, the newest
-/// stored ones.
+/// The descriptors to start with at `height`: the node's, which are stored; if the node has none, the newest stored
+/// ones.
 pub(crate) async fn bootstrap(node: &Node, store: &dyn Store, height: u64) -> Result<Compiled, Error> {
-    match insist(height, "descriptors", || node.descriptors()).await {
+    match retry_until(height, "descriptors", || node.descriptors()).await {
         Ok(set) => {
             let registry = Registry::from_descriptors(&set.bytes).map_err(Error::descriptors)?;
             keep(store, set.sha256, &set.bytes, height)?;
@@ -43,7 +43,7 @@ pub(crate) async fn bootstrap(node: &Node, store: &dyn Store, height: u64) -> Re
     }
 }
 
-/// Asks for newer descriptors, not too often.
+/// Fetches newer descriptors, rate-limited.
 pub(crate) struct Refresher {
     store: Arc<dyn Store>,
     asked: Mutex<Option<Instant>>,
@@ -54,8 +54,8 @@ impl Refresher {
         Self { store, asked: Mutex::new(None) }
     }
 
-    /// Makes sure that `txs`, which the descriptors `used` did not cover, are tried with the newest there are. Whether
-    /// there are others than `used`. A failure is only logged: the node's own rendering comes next.
+    /// Fetches newer descriptors for `txs`, which the descriptors `used` did not cover. True if there are others than
+    /// `used`. A failure is only logged: the node's own rendering comes next.
     pub(crate) async fn refresh(
         &self,
         tools: &Tools,
@@ -67,8 +67,8 @@ impl Refresher {
             return false;
         }
         let mut asked = self.asked.lock().await;
-        // Another height may have brought them meanwhile.
-        if tools.workshops.rules().descriptors != used {
+        // Another height may have refreshed them meanwhile.
+        if tools.workers.rules().descriptors != used {
             return true;
         }
         if asked.is_some_and(|asked| asked.elapsed() < ASK_AGAIN_AFTER) {
@@ -84,7 +84,7 @@ impl Refresher {
                     "descriptors asked for again: a transaction is not covered by them"
                 );
                 if newer {
-                    tools.workshops.set_registry(Arc::new(registry), sha256);
+                    tools.workers.set_registry(Arc::new(registry), sha256);
                 }
                 newer
             }

@@ -17,49 +17,49 @@ use tokio::sync::Semaphore;
 
 use super::state::TRIES;
 use crate::Error;
-use crate::derive::{Block, BlockFrames, Rules, Workshops};
-use crate::nft::asker::Asker;
-use crate::nft::wanted::Inquiry;
-use crate::nft::{Answers, Asked, Reply};
+use crate::derive::{Block, BlockFrames, Rules, WorkerPool};
+use crate::nft::client::MetadataClient;
+use crate::nft::plan::MetadataFetcher;
+use crate::nft::{Answers, QuestionKey, Reply};
 use crate::settled::Settled;
-use crate::source::{self, BlockSource, CallSource, Doubt, Proposers, Refresher, Tools};
+use crate::source::{self, BlockSource, CallSource, Proposers, ReceiptFallback, Refresher, Tools};
 
-/// Who does not answer within this is not there.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Timeout of the first request; a node that exceeds it is down.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A node, and what it takes to derive its heights.
+/// A node, and everything needed to derive its heights.
 pub(super) struct Chain {
     pub(super) node: Arc<Node>,
     pub(super) vm: Vm,
     pub(super) prefix: String,
-    /// Whether the index begins after the chain does.
+    /// Whether the index begins after the chain.
     pub(super) begins_late: bool,
     pub(super) codec: Arc<Codec>,
     /// The heights that the node has.
     pub(super) status: Status,
-    /// For what is made on the way.
+    /// For intermediate rows.
     pub(super) scratch: Arc<dyn Store>,
-    asker: Arc<Asker>,
+    client: Arc<MetadataClient>,
     blocks: BlockSource,
     calls: CallSource,
 }
 
-/// What the chain has at a height.
+/// The chain's content of a height.
 pub(super) struct Derived {
     pub(super) block: Block,
-    /// The call frames, where the database has those of the height.
+    /// The call frames, if the database has those of the height.
     pub(super) frames: Option<BlockFrames>,
 }
 
-/// The node's word that it is of this chain, if it comes in time.
+/// The status of the node, after a check that it serves this chain; an error if it does not answer in time.
 pub(super) async fn status(node: &Node, chain_id: &str) -> Result<Status, Error> {
     let asked = retry::until(Backoff::default(), "status", || node.comet.verify_chain(chain_id));
-    if let Ok(status) = tokio::time::timeout(PATIENCE, asked).await {
+    if let Ok(status) = tokio::time::timeout(ANSWER_TIMEOUT, asked).await {
         return status.map_err(|source| Error::start("status", source));
     }
-    // Once more, to say why.
+    // Once more, for the reason.
     let silent =
-        |error: node::Error| Error::Silent { seconds: PATIENCE.as_secs(), reason: error.to_string() };
+        |error: node::Error| Error::Silent { seconds: ANSWER_TIMEOUT.as_secs(), reason: error.to_string() };
     node.comet.verify_chain(chain_id).await.map_err(silent)
 }
 
@@ -79,10 +79,10 @@ impl Chain {
         let rules =
             Rules { vm, prefix: prefix.clone(), registry: Arc::new(registry), descriptors, verified: true };
         let codec = Arc::new(Codec::load(ground.snapshot)?);
-        let workshops = Arc::new(Workshops::new(Arc::clone(&codec), rules));
+        let workers = Arc::new(WorkerPool::new(Arc::clone(&codec), rules));
         let cores = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));
         let tools =
-            || Tools { node: Arc::clone(node), workshops: Arc::clone(&workshops), cores: Arc::clone(&cores) };
+            || Tools { node: Arc::clone(node), workers: Arc::clone(&workers), cores: Arc::clone(&cores) };
         let settled = Settled {
             node: Arc::clone(node),
             store: Arc::clone(store),
@@ -90,7 +90,7 @@ impl Chain {
             prefix: prefix.clone(),
             seen: Arc::default(),
         };
-        let asker = Arc::new(Asker::new(settled, vm));
+        let client = Arc::new(MetadataClient::new(settled, vm));
         let mid_chain = identity.start_height > 1;
         let blocks = BlockSource {
             tools: tools(),
@@ -99,17 +99,17 @@ impl Chain {
             signed: false,
             proposers: Proposers::new(prefix.clone()),
             refresher: Refresher::new(Arc::clone(&scratch)),
-            // What is compared is what the node says.
-            doubt: Doubt::new(Duration::ZERO),
-            inquiry: Inquiry::new(Arc::clone(&asker), Arc::clone(&scratch), mid_chain, 0),
-            handover: None,
+            // The node's receipts are compared as they are.
+            receipt_fallback: ReceiptFallback::new(Duration::ZERO),
+            fetcher: MetadataFetcher::new(Arc::clone(&client), Arc::clone(&scratch), mid_chain, 0),
+            transfer_cache: None,
         };
         let calls = CallSource { tools: tools(), store: Arc::clone(store), pace: None };
         let node = Arc::clone(node);
-        Ok(Self { node, vm, prefix, begins_late: mid_chain, codec, status, scratch, asker, blocks, calls })
+        Ok(Self { node, vm, prefix, begins_late: mid_chain, codec, status, scratch, client, blocks, calls })
     }
 
-    /// Derives `height`; `None` if the node has forgotten what it takes.
+    /// Derives `height`; `None` if the node has pruned data that it needs.
     pub(super) async fn derive(&self, height: u64, with_frames: bool) -> Result<Option<Derived>, Error> {
         let derived = async {
             let block = self.blocks.block(height).await?;
@@ -128,25 +128,26 @@ impl Chain {
         }
     }
 
-    /// What the node says about the NFTs of a block, where the scratch store has the tables as the block before left them.
+    /// The NFT metadata of a block; the scratch store has the tables of the block before.
     pub(super) async fn answers(&self, block: &Block) -> Result<Answers, Error> {
-        let asker = Arc::clone(&self.asker);
-        let inquiry = Inquiry::new(asker, Arc::clone(&self.scratch), self.begins_late, block.height);
-        inquiry.ask(block.height, block.probe.as_ref(), &block.nfts).await
+        let client = Arc::clone(&self.client);
+        let fetcher = MetadataFetcher::new(client, Arc::clone(&self.scratch), self.begins_late, block.height);
+        fetcher.ask(block.height, block.probe.as_ref(), &block.nfts).await
     }
 
-    /// What the node says to `questions` about the NFTs of an indexed height, in their order; nothing where it does not
-    /// say, or has forgotten the height.
+    /// The node's answers to `questions` about the NFTs of an indexed height, in their order; `None` if it does not
+    /// answer or has pruned the height.
     pub(super) async fn ask(&self, height: u64, questions: &[About]) -> Result<Vec<Option<Reply>>, Error> {
-        let Some(asked) = questions.first().and_then(Asked::of) else { return Ok(Vec::new()) };
-        let (Asked::Collection(about) | Asked::Object(about) | Asked::Uri(about, _)) = asked;
+        let Some(asked) = questions.first().and_then(QuestionKey::of) else { return Ok(Vec::new()) };
+        let (QuestionKey::Collection(about) | QuestionKey::Object(about) | QuestionKey::Uri(about, _)) =
+            asked;
         if let Err(node::Error::Pruned { .. }) = self.probe(height, about).await {
             return Ok(vec![None; questions.len()]);
         }
-        let probe = self.asker.probe(height)?;
+        let probe = self.client.probe(height)?;
         let mut replies = Vec::new();
         for step in 0..TRIES {
-            replies = self.asker.ask(height, probe.as_ref(), questions).await;
+            replies = self.client.ask(height, probe.as_ref(), questions).await;
             if replies.iter().all(|reply| reply.as_ref().err().is_none_or(|e| e.kind() == Kind::Permanent)) {
                 break;
             }
@@ -156,9 +157,9 @@ impl Chain {
     }
 
     /// The state of an indexed height for a REST query. A height that the node had when the verification began is not
-    /// checked: a wrong answer about the newest one would be a finding, and a second run does not find it.
+    /// probed: a wrong answer about the newest one would be a finding that a second run does not confirm.
     pub(super) fn state(&self, height: u64) -> Result<StateAt, node::Error> {
-        let settled = &self.asker.settled;
+        let settled = &self.client.settled;
         if height <= self.status.latest_height {
             return Ok(StateAt::from(Some(height)));
         }
@@ -167,19 +168,19 @@ impl Chain {
         settled.state(height, probe.as_ref())
     }
 
-    /// What a contract returns in the state of an indexed height.
+    /// The return value of a contract call in the state of an indexed height.
     pub(super) async fn call(&self, to: [u8; 20], data: &[u8], height: u64) -> Result<Vec<u8>, node::Error> {
         let unserved =
             || node::Error::Unaskable { at: node::Site::default(), reason: "no JSON-RPC".to_owned() };
         let evm = self.node.evm.as_ref().ok_or_else(unserved)?;
         let calls = [ContractCall { to, data: data.to_vec() }];
-        evm.calls(&calls, &self.asker.settled.contract_state(height))
+        evm.calls(&calls, &self.client.settled.contract_state(height))
             .await
             .pop()
             .unwrap_or_else(|| Err(unserved()))
     }
 
-    /// Whether the node can be asked about the state at `height`: names and URIs of later are others.
+    /// Whether the node still has the state at `height`: names and URIs may have changed later.
     pub(super) async fn remembers(&self, height: u64, event: &NftEvent) -> bool {
         let about = match event {
             NftEvent::Create { collection, .. }
@@ -217,7 +218,7 @@ fn is_forgotten(error: &node::Error) -> bool {
     matches!(error, Pruned { .. } | ResultsMissing { .. } | ResultsDiscarded { .. } | Untraceable { .. })
 }
 
-/// The descriptors that the database knows are used where the node gives none.
+/// The stored descriptors are used if the node serves none.
 fn copy_descriptors(ground: &Ground<'_>, scratch: &dyn Store) -> Result<(), Error> {
     let mut batch = Batch::new();
     store::for_each_row(ground.snapshot, Descriptors::SPEC, Bounds::all(), |key, value| {

@@ -1,7 +1,7 @@
-//! Names of collections, URIs of tokens, and contracts that count as none, against what the chain's state says.
+//! Names of collections, URIs of tokens, and rejected contracts, compared with the chain's state.
 //!
-//! A name or a URI is the one of the height at which the collection or token became known, so it is asked for at the
-//! height of its entry in the log. The log is corrected; the tables are a fold of it.
+//! A name or URI is that of the height at which the collection or token became known, so it is queried at the height of
+//! its log entry. The log is corrected; the tables are a fold of it.
 
 use std::collections::HashMap;
 
@@ -16,9 +16,9 @@ use super::sample::is_chosen;
 use super::state::some;
 use crate::Error;
 use crate::nft::Reply;
-use crate::nft::wanted::{final_owners, subject};
+use crate::nft::plan::{final_owners, subject};
 
-/// Compares about `n` collections and tokens, `n` more of those without a name or URI, and `n` refused contracts.
+/// Compares about `n` collections and tokens, `n` more of those without a name or URI, and `n` rejected contracts.
 pub(super) async fn compare(
     chain: &Chain,
     ground: &Ground<'_>,
@@ -27,20 +27,20 @@ pub(super) async fn compare(
 ) -> Result<(), Error> {
     let (mut all, mut empty) = (0, 0);
     each(ground, |_, _, entry| {
-        let told = told(entry);
-        all += u64::from(told.is_some());
-        empty += u64::from(told.is_some_and(str::is_empty));
+        let value = stored_value(entry);
+        all += u64::from(value.is_some());
+        empty += u64::from(value.is_some_and(str::is_empty));
     })?;
     let (mut place, mut empty_place, mut chosen) = (0, 0, Vec::new());
     each(ground, |height, log, entry| {
-        let Some(told) = told(entry) else { return };
-        let mut wanted = is_chosen(place, all, n);
+        let Some(value) = stored_value(entry) else { return };
+        let mut is_sampled = is_chosen(place, all, n);
         place += 1;
-        if told.is_empty() {
-            wanted |= is_chosen(empty_place, empty, n);
+        if value.is_empty() {
+            is_sampled |= is_chosen(empty_place, empty, n);
             empty_place += 1;
         }
-        if wanted && let Some(about) = about(log, entry, chain.vm) {
+        if is_sampled && let Some(about) = about(log, entry, chain.vm) {
             chosen.push((height, entry.place, about));
         }
     })?;
@@ -61,7 +61,7 @@ fn each(ground: &Ground<'_>, mut look: impl FnMut(u64, &Log, &Entry)) -> Result<
 }
 
 /// The name or URI in an entry, where no question about it is open.
-fn told(entry: &Entry) -> Option<&str> {
+fn stored_value(entry: &Entry) -> Option<&str> {
     match entry.change.as_ref()? {
         Change::Collection(new) => Some(&new.collection.name),
         Change::Mint(mint) if mint.question == 0 => Some(&mint.uri),
@@ -69,13 +69,13 @@ fn told(entry: &Entry) -> Option<&str> {
     }
 }
 
-/// The question that the entry answers; none where an event did.
+/// The question behind the entry; none if an event supplied the value.
 fn about(log: &Log, entry: &Entry, vm: Vm) -> Option<About> {
     match entry.change.as_ref()? {
         Change::Collection(new) => {
             Some(About::Collection(subject(Account::from_bytes(&new.address)?, &owners(log))))
         }
-        // Events of the other kinds of chains may tell URIs; what they told is derived again with their height.
+        // Events of other VMs may contain URIs; those are derived again with their height.
         Change::Mint(mint) if vm == Vm::Evm || mint.uri.is_empty() => {
             let (collection, token_id) = (mint.token.collection.clone(), mint.token.token_id.clone());
             Some(About::Uri(TokenKey { collection, token_id, object: mint.object.clone() }))
@@ -84,7 +84,7 @@ fn about(log: &Log, entry: &Entry, vm: Vm) -> Option<About> {
     }
 }
 
-/// Who owns each token at the end of the block; `None` if it is burnt.
+/// The owner of each token at the end of the block; `None` if it is burnt.
 fn owners(log: &Log) -> HashMap<(Account, String), Option<Account>> {
     let owner = |entry: &Entry| match entry.change.as_ref()? {
         Change::Mint(mint) => Some((mint.token.clone(), Account::from_bytes(&mint.owner))),
@@ -133,7 +133,7 @@ async fn height(
         }
         let old = std::mem::replace(stored, expected.clone());
         let mut row = Vec::new();
-        // With what was corrected of this height before: of rows with the same key the last stays.
+        // Includes earlier corrections of this height: the last write of a key wins.
         Message(log.clone()).encode(&mut row);
         let (kind, words) = match about {
             About::Uri(token) => {

@@ -1,4 +1,4 @@
-//! Takes heights back and indexes them again.
+//! Reindex: rolls heights back and indexes them again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use super::chain::status;
 use crate::config::{self, Config, Verify};
 use crate::{Error, Ingest};
 
-/// How often the node's height is asked for while the last blocks come.
+/// Poll interval of the node's height while the last blocks are indexed.
 const POLL: Duration = Duration::from_millis(200);
 
-/// What was indexed again.
+/// The reindexed range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reindexed {
-    /// The first height that was.
+    /// Its first height.
     pub from: u64,
-    /// The last height that every lane has now.
+    /// The last height of every lane now.
     pub to: u64,
 }
 
-/// Takes back `from` and everything above, whatever state it is in, and indexes it again up to where the database was, or
-/// where the node is if that is lower. Ends early when `stop` becomes true; the next ingest goes on from there.
+/// Rolls back `from` and everything above, whatever state it is in, and indexes it again up to the previous height, or
+/// the node's if that is lower. Ends early on `stop`; the next ingest continues from there.
 pub async fn reindex(
     store: &Arc<dyn Store>,
     node: &Arc<Node>,
@@ -44,7 +44,7 @@ pub async fn reindex(
     if from < first || from > last + 1 {
         return Err(Impossible::OutOfRange { to: from.saturating_sub(1), first, last }.into());
     }
-    // Before anything is taken back: a node that is not there, or no longer has it, brings nothing again.
+    // Before the rollback: a node that is down or has pruned the heights cannot supply them again.
     let there = status(node, &identity.chain_id).await?;
     if there.earliest_height > from {
         let remedy = "what it has forgotten cannot be indexed again: add an endpoint with older blocks";
@@ -55,7 +55,7 @@ pub async fn reindex(
     catch_up(store, node, config, last, stop).await.map(|to| Reindexed { from, to })
 }
 
-/// Indexes what is missing up to `last`, in every lane; gives the height that all have.
+/// Indexes the missing heights up to `last`, in every lane; returns the lowest height of all lanes.
 pub(super) async fn catch_up(
     store: &Arc<dyn Store>,
     node: &Arc<Node>,
@@ -67,7 +67,7 @@ pub(super) async fn catch_up(
     run_to(&ingest, last, stop).await
 }
 
-/// What the database was made with: the lanes that it has.
+/// The configuration that the database was made with: its lanes.
 pub(super) fn config(snapshot: &dyn Snapshot, identity: &Identity) -> Result<Config, Error> {
     Ok(Config {
         chain_id: identity.chain_id.clone(),
@@ -86,7 +86,7 @@ pub(super) fn config(snapshot: &dyn Snapshot, identity: &Identity) -> Result<Con
     })
 }
 
-/// Runs `ingest` until every lane has `last`, or what the node had at the beginning if that is lower.
+/// Runs `ingest` until every lane has reached `last`, or the node's height at the start if that is lower.
 pub(super) async fn run_to(ingest: &Ingest, last: u64, stop: watch::Receiver<bool>) -> Result<u64, Error> {
     let (end, ended) = watch::channel(false);
     let mut marks = ingest.marks();
@@ -97,7 +97,7 @@ pub(super) async fn run_to(ingest: &Ingest, last: u64, stop: watch::Receiver<boo
             tokio::select! {
                 () = marks.moved() => {}
                 stopped = stop.wait_for(|stop| *stop) => {
-                    // Whoever could stop us is gone: nobody will.
+                    // The sender of `stop` is gone: no stop can come.
                     if stopped.is_err() {
                         marks.moved().await;
                     }

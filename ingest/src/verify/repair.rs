@@ -1,8 +1,8 @@
-//! Heals what [`verify`] finds, and looks again, until there is nothing left that can be healed.
+//! Repair: corrects the findings of [`verify`] and verifies again, until nothing more can be repaired.
 //!
-//! Rows that follow from others are written from them. What only the chain knows is indexed again from the lowest height
-//! on that a finding touches. Before that, what is stored of a suspected height is compared with the chain: which of two
-//! rows is wrong only the chain knows.
+//! Derived rows are rewritten from their sources. Rows that only the chain can supply are reindexed from the lowest
+//! affected height. First the stored rows of a suspected height are compared with the chain, which decides which of two
+//! contradicting rows is wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,21 +22,22 @@ use super::reindex::{self, catch_up, config};
 use super::{Scope, Scratch, state, verify};
 use crate::Error;
 
-/// Damage upon damage takes a round each: what hides behind a row that does not decode is seen when it is gone.
+/// Nested damage takes one round per level: damage behind a row that does not decode becomes visible when the row is
+/// gone.
 const MAX_ROUNDS: usize = 8;
 
-/// What a repair has done.
+/// Result of a repair.
 #[derive(Debug)]
 pub struct Repaired {
-    /// What was found at first.
+    /// The first report.
     pub found: Report,
-    /// What was done, in order.
+    /// The steps, in order.
     pub steps: Vec<String>,
-    /// What is left.
+    /// The last report.
     pub left: Report,
 }
 
-/// Heals `store`, which nobody else may write meanwhile. Without a node only what follows from other rows is healed.
+/// Repairs `store`, to which nothing else may write meanwhile. Without a node only derived rows are repaired.
 pub async fn repair(
     store: &Arc<dyn Store>,
     node: Option<&Arc<Node>>,
@@ -56,8 +57,8 @@ pub async fn repair(
             break;
         }
         let before = steps.len();
-        let healing = Healing { store, node, scratch, stop: stop.clone(), steps: &mut steps };
-        healing.heal(&left.plan).await?;
+        let round = Repair { store, node, scratch, stop: stop.clone(), steps: &mut steps };
+        round.heal(&left.plan).await?;
         if steps.len() == before {
             break;
         }
@@ -66,7 +67,7 @@ pub async fn repair(
     Ok(Repaired { found, steps, left })
 }
 
-struct Healing<'a> {
+struct Repair<'a> {
     store: &'a Arc<dyn Store>,
     node: Option<&'a Arc<Node>>,
     scratch: &'a Scratch,
@@ -74,10 +75,10 @@ struct Healing<'a> {
     steps: &'a mut Vec<String>,
 }
 
-impl Healing<'_> {
+impl Repair<'_> {
     async fn heal(self, plan: &Plan) -> Result<(), Error> {
         let names = plan.rows.iter().any(|(table, ..)| table.tag == NftLog::SPEC.tag);
-        // A reindex folds the log again itself; folding one that is known to be wrong may not even end.
+        // A reindex folds the log itself; folding a log that is known to be wrong may not even end.
         let nfts = plan.nfts && (plan.from.is_none() || names);
         heal(&**self.store, &Plan { nfts, ..plan.clone() })?;
         if !plan.rows.is_empty() {
@@ -94,7 +95,7 @@ impl Healing<'_> {
         } else if !plan.balances.is_empty() {
             self.steps.push(format!("asked for {} balances", plan.balances.len()));
         }
-        // What was wrong in the log may be all that was wrong: that is looked at first.
+        // The log may have been the only damage: verify that first.
         if let Some(from) = plan.from.filter(|_| !names) {
             let done = reindex::reindex(self.store, node, from, self.stop).await?;
             self.steps.push(format!("indexed heights {} to {} again", done.from, done.to));
@@ -102,7 +103,7 @@ impl Healing<'_> {
         Ok(())
     }
 
-    /// Writes what the contracts say of `balances`; whether all were told.
+    /// Writes the contracts' balances; false if one of them is missing.
     async fn balances(
         &self,
         node: &Arc<Node>,
@@ -116,13 +117,13 @@ impl Healing<'_> {
         let ground = Ground::new(&*snapshot)?;
         let chain = Chain::open(node, &ground, self.store, (self.scratch)()?).await?;
         let height = ground.rich.as_ref().map_or(0, |lane| lane.height);
-        let mut told = Vec::new();
+        let mut answered = Vec::new();
         for (account, contracts) in by_account {
             let answers = state::held(&chain, &ground, &account, &contracts, height).await;
             if answers.len() < contracts.len() {
                 return Ok(false);
             }
-            told.extend(answers.into_iter().map(|(contract, amount)| (contract, account, amount)));
+            answered.extend(answers.into_iter().map(|(contract, amount)| (contract, account, amount)));
         }
         drop(ground);
         drop(snapshot);
@@ -131,7 +132,7 @@ impl Healing<'_> {
         let snapshot = self.store.snapshot()?;
         let mut counts = Counts::new(1);
         let mut txn = Txn::new(&*snapshot, &mut counts);
-        for (contract, account, amount) in told {
+        for (contract, account, amount) in answered {
             let token = txn.get::<Erc20s>(&contract)?.map_or_else(Erc20::default, |Message(token)| token);
             let row = Some(amount.to_be_bytes()).filter(|_| !(token.complete && amount.is_zero()));
             rich::set_balance(&mut txn, &contract, &account, row)?;

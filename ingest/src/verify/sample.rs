@@ -1,10 +1,10 @@
-//! Which heights are compared.
+//! Sampling: the choice of heights and rows to compare.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
 
-/// About `n` of the heights from `first` to `last`, both among them, the others at random within equal stretches, so that
-/// another run looks at others; and `also`, as far as it is between them.
+/// About `n` of the heights from `first` to `last`, both included, the others stratified at random, so that another run
+/// picks others; and those of `also` within the range.
 pub(super) fn heights(first: u64, last: u64, n: usize, also: &BTreeSet<u64>) -> BTreeSet<u64> {
     if first > last {
         return BTreeSet::new();
@@ -28,7 +28,7 @@ pub(super) fn heights(first: u64, last: u64, n: usize, also: &BTreeSet<u64>) -> 
     heights
 }
 
-/// Places of about `n` of `len` things, evenly apart.
+/// Whether `place` is one of about `n` evenly spaced places of `len`.
 pub(super) fn is_chosen(place: u64, len: u64, n: u64) -> bool {
     let part = |place: u64| u128::from(place) * u128::from(n) / u128::from(len.max(1));
     n >= len || place == 0 || part(place) != part(place - 1)

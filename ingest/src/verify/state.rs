@@ -1,4 +1,4 @@
-//! Owners of tokens, balances and denoms against what the chain's state says. A question without an answer is counted.
+//! Owners of tokens, balances and denoms, compared with the chain's state. A question without an answer is counted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,13 +18,13 @@ use super::chain::Chain;
 use super::sample::is_chosen;
 use crate::Error;
 
-/// Questions that are under way at once.
+/// Concurrent questions.
 const AT_ONCE: usize = 8;
 
-/// Failures of a question after which it counts as one without an answer.
+/// Attempts before a question counts as unanswered.
 pub(super) const TRIES: u32 = 3;
 
-/// Compares about `n` tokens, `n` balances and those that the report has suspicions about, and `n` denoms.
+/// Compares about `n` tokens, `n` balances and those that the report suspects, and `n` denoms.
 pub(super) async fn compare(
     chain: &Chain,
     ground: &Ground<'_>,
@@ -79,22 +79,22 @@ async fn owners(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report)
     let asked = futures_util::stream::iter(tokens)
         .map(|(key, Message(token))| async move { (owner(chain, &key, &token, height).await, key, token) });
     let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
-    for (told, key, token) in answers {
-        let Some(told) = told else {
+    for (answer, key, token) in answers {
+        let Some(answer) = answer else {
             report.unchecked("owners of tokens", 1);
             continue;
         };
         report.checked("owners of tokens", 1);
-        if told.as_bytes() != token.owner {
+        if answer.as_bytes() != token.owner {
             let key = key.to_bytes();
             let row = (Tokens::SPEC, key.as_slice(), Some(token.owner.as_slice()));
-            report.row("owner of a token", row, told.to_hex(), Remedy::Index(token.height));
+            report.row("owner of a token", row, answer.to_hex(), Remedy::Index(token.height));
         }
     }
     Ok(())
 }
 
-/// Who owns the token by the chain's state at `height`.
+/// The owner of the token by the chain's state at `height`.
 async fn owner(
     chain: &Chain,
     (collection, Text(id)): &(Owner, Text),
@@ -105,14 +105,14 @@ async fn owner(
         (Vm::Evm, Node { evm: Some(_), .. }) => {
             let contract = <[u8; 20]>::try_from(collection.0.as_bytes()).ok()?;
             let data = abi::owner_of(U256::from_str_radix(id, 10).ok()?);
-            let answer = patiently(|| chain.call(contract, &data, height)).await?;
+            let answer = ask_with_retries(|| chain.call(contract, &data, height)).await?;
             Account::from_bytes(&abi::read_address(&answer)?)
         }
         (Vm::Wasm, Node { rest: Some(rest), .. }) => {
             let contract = collection.0.to_bech32(&chain.prefix);
             let query = serde_json::json!({ "owner_of": { "token_id": id } }).to_string();
             let ask = || async { rest.wasm_smart(&contract, &query, chain.state(height)?).await };
-            let answer = patiently(ask).await?;
+            let answer = ask_with_retries(ask).await?;
             wasm::token_owner(&answer, &chain.prefix)
         }
         (Vm::Move, Node { rest: Some(rest), .. }) => {
@@ -120,14 +120,14 @@ async fn owner(
             let ask = || async {
                 rest.move_resource(&object, "0x1::object::ObjectCore", chain.state(height)?).await
             };
-            move_vm::object_owner(&patiently(ask).await?)
+            move_vm::object_owner(&ask_with_retries(ask).await?)
         }
         _ => None,
     }
 }
 
-/// An answer, if there is one soon.
-pub(super) async fn patiently<T, F: Future<Output = Result<T, node::Error>>>(
+/// An answer, if one of [`TRIES`] attempts succeeds.
+pub(super) async fn ask_with_retries<T, F: Future<Output = Result<T, node::Error>>>(
     ask: impl Fn() -> F,
 ) -> Option<T> {
     for step in 0..TRIES {
@@ -140,7 +140,7 @@ pub(super) async fn patiently<T, F: Future<Output = Result<T, node::Error>>>(
     None
 }
 
-/// What an account holds by the chain's state at the rich list's height, of the contracts that were asked for.
+/// The account's balances of `contracts` by the chain's state at the rich list's height.
 pub(super) async fn held(
     chain: &Chain,
     ground: &Ground<'_>,
@@ -148,32 +148,32 @@ pub(super) async fn held(
     contracts: &BTreeSet<Address>,
     height: u64,
 ) -> HashMap<Address, U256> {
-    let mut told = HashMap::new();
+    let mut found = HashMap::new();
     if chain.node.evm.is_some() {
         let data = abi::balance_of(*account);
         for contract in contracts {
-            let answer = patiently(|| chain.call(*contract, &data, height)).await;
+            let answer = ask_with_retries(|| chain.call(*contract, &data, height)).await;
             if let Some(amount) = answer.and_then(|answer| abi::read_uint(&answer)) {
-                told.insert(*contract, amount);
+                found.insert(*contract, amount);
             }
         }
     }
-    let left: Vec<&Address> = contracts.iter().filter(|contract| !told.contains_key(*contract)).collect();
+    let left: Vec<&Address> = contracts.iter().filter(|contract| !found.contains_key(*contract)).collect();
     if let (Some(rest), false, Some(bech32)) =
         (&chain.node.rest, left.is_empty(), Account::from_bytes(account))
     {
         let bech32 = bech32.to_bech32(&chain.prefix);
         let ask = || async { rest.balances(&bech32, chain.state(height)?).await };
-        if let Some(balances) = patiently(ask).await {
+        if let Some(balances) = ask_with_retries(ask).await {
             for contract in left {
                 // A contract whose denom is not known is not in the bank's answer.
                 if let Some(amount) = in_bank(ground, contract, &balances) {
-                    told.insert(*contract, amount);
+                    found.insert(*contract, amount);
                 }
             }
         }
     }
-    told
+    found
 }
 
 /// The amount of a contract's denom among an account's balances in the bank.
@@ -201,9 +201,9 @@ async fn balances(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Repor
         (held(chain, ground, &account, &contracts, height).await, account, contracts)
     });
     let answers: Vec<_> = answers.buffered(AT_ONCE).collect().await;
-    for (told, account, contracts) in answers {
+    for (answer, account, contracts) in answers {
         for contract in contracts {
-            let Some(told) = told.get(&contract) else {
+            let Some(answer) = answer.get(&contract) else {
                 report.unchecked("balances", 1);
                 continue;
             };
@@ -211,12 +211,12 @@ async fn balances(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Repor
             let key = (contract, account).to_bytes();
             let stored = ground.snapshot.get(Balances::SPEC, &key)?;
             let amount = stored.as_deref().map_or(Some([0; 32]), amount_of).map(U256::from_be_bytes);
-            if amount != Some(*told) {
+            if amount != Some(*answer) {
                 let row = (Balances::SPEC, key.as_slice(), stored.as_deref());
                 report.row(
                     "balance unlike the chain's",
                     row,
-                    told.to_string(),
+                    answer.to_string(),
                     Remedy::Balance(contract, account),
                 );
             }
@@ -225,31 +225,31 @@ async fn balances(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Repor
     Ok(())
 }
 
-/// Whether the row of a token says that the token tells no balances.
+/// Whether the row marks the token as one that returns no balances.
 fn is_silent(row: &[u8]) -> bool {
     Message::<Erc20>::decode(row).is_some_and(|Message(token)| token.silent)
 }
 
-/// An account to be asked for: a token that tells balances tells that of any.
-const ANYBODY: Address = [1; 20];
+/// An arbitrary account: a token that returns balances returns this one's too.
+const ANY_ACCOUNT: Address = [1; 20];
 
-/// Asks tokens that are stored as silent for a balance. One that answers gets its balances from the chain again: those of
-/// touched accounts at once, all others when it is sampled.
+/// Queries tokens that are stored as silent for a balance. A token that answers gets its balances from the chain again:
+/// those of touched accounts at once, all others when it is sampled.
 async fn silent(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report) -> Result<(), Error> {
     let height = ground.rich.as_ref().map_or(0, |lane| lane.height);
     for (contract, Message(token)) in some_of::<Erc20s>(ground.snapshot, n, is_silent)? {
         let ask = || async {
-            match chain.call(contract, &abi::balance_of(ANYBODY), height).await {
+            match chain.call(contract, &abi::balance_of(ANY_ACCOUNT), height).await {
                 Err(node::Error::Refused { .. }) => Ok(None),
                 answer => answer.map(|answer| abi::read_uint(&answer)),
             }
         };
-        let Some(told) = patiently(ask).await else {
+        let Some(answer) = ask_with_retries(ask).await else {
             report.unchecked("tokens without balances", 1);
             continue;
         };
         report.checked("tokens without balances", 1);
-        if told.is_some() {
+        if answer.is_some() {
             let (mut stored, mut row) = (Vec::new(), Vec::new());
             Message(token.clone()).encode(&mut stored);
             Message(Erc20 { silent: false, drifting: true, ..token }).encode(&mut row);
@@ -267,23 +267,23 @@ async fn silent(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report)
 async fn denoms(chain: &Chain, ground: &Ground<'_>, n: u64, report: &mut Report) -> Result<(), Error> {
     let Some(rest) = &chain.node.rest else { return Ok(()) };
     for (Text(denom), stored) in some::<Denoms>(ground.snapshot, n)? {
-        let told = if let Some(contract) = own_contract(&denom) {
+        let answer = if let Some(contract) = own_contract(&denom) {
             Some(contract)
         } else {
             let ask = || rest.erc20_of_denom(&denom);
             let asked = retry::until(Backoff::default(), "contract of a denom", ask);
-            tokio::time::timeout(PATIENCE, asked).await.ok().and_then(Result::ok).flatten()
+            tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok().and_then(Result::ok).flatten()
         };
-        let Some(told) = told else {
+        let Some(answer) = answer else {
             report.unchecked("denoms", 1);
             continue;
         };
         report.checked("denoms with the node", 1);
-        if stored != told {
+        if stored != answer {
             let key = Text(denom).to_bytes();
-            let words = Account::from_bytes(&told).map(|contract| contract.to_hex()).unwrap_or_default();
+            let words = Account::from_bytes(&answer).map(|contract| contract.to_hex()).unwrap_or_default();
             let row = (Denoms::SPEC, key.as_slice(), Some(stored.as_slice()));
-            report.row("contract of a denom", row, words, Remedy::Row(Some(told.to_vec())));
+            report.row("contract of a denom", row, words, Remedy::Row(Some(answer.to_vec())));
         }
     }
     Ok(())
@@ -295,5 +295,5 @@ fn own_contract(denom: &str) -> Option<Address> {
     Address::try_from(contract.as_bytes()).ok()
 }
 
-/// A denom whose contract is not told within this counts as one without an answer.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// Timeout of the contract of a denom.
+const ANSWER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);

@@ -1,5 +1,5 @@
-//! A node that is slow, refuses, breaks off, lags or is the wrong one: the index is the undisturbed one, or there is a
-//! clear no.
+//! Node faults: slow, refusing, disconnecting, lagging, or of the wrong chain. The index equals the undisturbed one, or
+//! stops with a clear error.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ async fn all_faults_together_change_nothing_of_a_whole_chain() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_endpoint_that_is_dead_changes_nothing() {
-    // Bound and let go again: nobody listens there.
+    // Bound and closed again: nothing listens there.
     let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (recording, store) = (evm(), Arc::new(MemStore::new()));
     let config = indexed::config(&recording).unwrap();

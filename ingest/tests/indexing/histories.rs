@@ -1,5 +1,5 @@
-//! Chains that go back: a node that was reset, a chain that was restored with another history, an endpoint that is on a
-//! fork of its own. The index ends as that of somebody who never saw the other history, or says why it stops.
+//! Forks and rollbacks: a reset node, a chain restored with another history, an endpoint on a fork of its own. The
+//! index ends equal to one that only saw the final history, or stops with the reason.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Scene {
     }
 }
 
-/// What somebody has who only ever saw `chain`, up to `height`.
+/// The index of `chain` alone, up to `height`.
 async fn undisturbed(chain: &Arc<Recording>, height: u64) -> Vec<TableDigest> {
     let scene = Scene::of(&[chain], height).await;
     let mut live = scene.live().await;

@@ -14,7 +14,7 @@ use testkit::altered::{AlteredNode, Exchange};
 use testkit::live::Live;
 use testkit::{indexed, recording};
 
-use crate::odd_answers::{HEIGHT, LAST, ending, evm, indexed_with, undisturbed};
+use crate::malformed_answers::{HEIGHT, LAST, ending, evm, indexed_with, undisturbed};
 
 /// Far longer than two requests take on a busy machine; only a test that fails waits for it.
 const PATIENCE: Duration = Duration::from_secs(20);

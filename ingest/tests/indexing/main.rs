@@ -1,19 +1,19 @@
-//! Recorded chains, indexed from nodes that are well, in trouble, or not to be believed.
+//! Indexing of recorded chains from healthy, failing and dishonest nodes.
 //!
-//! One program, since each would take a minute to compile.
+//! One test program, because each takes a minute to link.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it must be")]
 
+mod false_answers;
 mod faults;
 mod following;
 mod full_disk;
 mod histories;
 mod lagging;
 mod latency;
-mod lies;
+mod malformed_answers;
+mod malformed_traces;
 mod nfts;
-mod odd_answers;
-mod odd_traces;
 mod pruned;
 mod recordings;
 mod resume;

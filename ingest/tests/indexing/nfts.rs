@@ -1,4 +1,4 @@
-//! NFTs from nodes that fail, contracts that are odd, and chains that are joined midway.
+//! NFTs with failing nodes, non-conforming contracts, and indexes that begin mid-chain.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -285,7 +285,7 @@ async fn move_and_wasm_tokens_that_were_there_before_are_completed_too() {
         let recording = Arc::new(Recording::open(&recording(name)).unwrap());
         let config = Config { start_height: Some(start), ..indexed::config(&recording).unwrap() };
         let store = Arc::new(MemStore::new());
-        // The recorded nodes were asked when tokens were minted: what they said then they say later too.
+        // The recorded nodes were queried when tokens were minted; they give the same answers later.
         let said: BTreeMap<String, Value> = oracle::lines(name, "\"status\":200")
             .unwrap()
             .into_iter()

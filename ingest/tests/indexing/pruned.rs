@@ -13,7 +13,7 @@ use store::{MemStore, Message, Order, Store};
 use testkit::indexed;
 use testkit::live::Live;
 
-use crate::odd_answers::evm;
+use crate::malformed_answers::evm;
 
 /// State is pruned below this height. Traced is on the state of the block before.
 const BASE: u64 = 100;

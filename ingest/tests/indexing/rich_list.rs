@@ -104,7 +104,7 @@ async fn a_token_that_changes_balances_without_telling_is_found_out_and_healed()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_there_before_the_list_began_is_asked_for_where_it_is_touched() {
-    // No account is told at the beginning, so nothing is known of GAS, which was there before.
+    // The baseline is empty, so balances of GAS, which existed before, are unknown.
     nothing_is_known_of_gas(|target| target.starts_with("/cosmos/auth/v1beta1/accounts")).await;
 }
 
@@ -138,7 +138,7 @@ async fn nothing_is_known_of_gas(refused: impl Fn(&str) -> bool + Send + Sync + 
         index(Config { verify: Verify::Off, ..indexed::config(&recording).unwrap() }, alter, |_| true).await;
     let gas = token(&store, GAS).unwrap();
     assert!(!gas.complete && !gas.drifting && !gas.silent, "{gas:?}");
-    // As the oracle of balances has it: whoever was touched last at a height holds what the contract said then.
+    // The oracle: an account has the balance that the contract returned at the last height that touched it.
     let snapshot = store.snapshot().unwrap();
     let calls = testkit::oracle::eth_calls("evm-scenario", BALANCE_OF).unwrap();
     let mut last = std::collections::BTreeMap::new();

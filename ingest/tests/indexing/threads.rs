@@ -10,7 +10,7 @@ use store::{Batch, Bounds, Durability, MemStore, Order, Row, Snapshot, Store, Ta
 use testkit::altered::AlteredNode;
 use testkit::indexed;
 
-use crate::odd_answers::evm;
+use crate::malformed_answers::evm;
 
 /// Counts reads of EVM transactions, and those of them on one thread.
 struct Watched {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use chain::proof::{self, Claims, Commitments};
 use chain::{AccountSet, Vm, comet, erc20, evm, nft};
-use ingest::derive::{self, Block, BlockAnswers, Failure, Rendered, Workshop};
+use ingest::derive::{self, Block, BlockAnswers, Failure, Rendered, WorkerState};
 use replay::recording::Height;
 use schema::payload::Payload;
 use serde::de::IgnoredAny;
@@ -53,7 +53,7 @@ pub fn run(data: &[u8]) -> bool {
     let height = comet::parse_block(block).map_or(0, |block| block.header.height);
     let receipts = Some(receipts.as_slice()).filter(|text| !text.is_empty());
     // Changed answers are refused by their hashes, which are for `proofs`; here they are to get as far as they can.
-    let answers = BlockAnswers { height, block, results, receipts, believed: true };
+    let answers = BlockAnswers { height, block, results, receipts, trust_receipts: true };
     proofs(block, results);
     if let Some(receipts) = receipts {
         of_receipts(receipts);
@@ -123,7 +123,7 @@ fn any_chain(results: &[u8]) {
     assert_eq!(hash.is_ok(), all_base64);
 }
 
-fn derived(chain: &Chain, answers: &BlockAnswers<'_>, workshop: &mut Workshop) -> bool {
+fn derived(chain: &Chain, answers: &BlockAnswers<'_>, workshop: &mut WorkerState) -> bool {
     let mut rendered = Rendered::new();
     let mut derive = |rendered: &Rendered| derive::block(answers, rendered, &chain.rules, workshop);
     let mut outcome = derive(&rendered);

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ingest::derive::{Rules, Workshops};
+use ingest::derive::{Rules, WorkerPool};
 use proto::json::Registry;
 use replay::Recording;
 use replay::recording::Outcome;
@@ -26,7 +26,7 @@ pub struct Chain {
     /// What records are compressed with.
     pub codec: Arc<Codec>,
     /// Workers' tools.
-    pub workshops: Workshops,
+    pub workshops: WorkerPool,
 }
 
 const NAMES: [&str; 4] = ["evm-scenario", "move-scenario", "wasm-scenario", "l1-l2/l2"];
@@ -49,7 +49,7 @@ impl Chain {
             verified: false,
         };
         let codec = Arc::new(codec(&rules));
-        let workshops = Workshops::new(Arc::clone(&codec), rules.clone());
+        let workshops = WorkerPool::new(Arc::clone(&codec), rules.clone());
         Self { recording: Arc::new(recording), rules, codec, workshops }
     }
 

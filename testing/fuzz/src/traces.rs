@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use chain::trace;
-use ingest::derive::{self, Failure, Retraced, Workshop};
+use ingest::derive::{self, Failure, Retraced, WorkerState};
 use replay::recording::Trace;
 use schema::internal_tx::Calls;
 use schema::payload::Frames;
@@ -63,7 +63,7 @@ static RECORDED: LazyLock<Vec<&[u8]>> = LazyLock::new(|| {
     traces.step_by(4).collect()
 });
 
-fn block(chain: &Chain, answer: &[u8], workshop: &mut Workshop) -> bool {
+fn block(chain: &Chain, answer: &[u8], workshop: &mut WorkerState) -> bool {
     let Ok(traces) = trace::parse_traces(answer) else { return false };
     let expected: Vec<[u8; 32]> = traces.iter().map(|trace| trace.hash).collect();
     let one_more = [&expected[..], &[[0; 32]]].concat();

@@ -1,5 +1,5 @@
-//! The first transaction that involved a contract: an EVM collection is shown with its block, and its signer as the
-//! creator (`indexer-api.md` §4.12).
+//! The first transaction that involved a contract: its block and signer are shown as those of an EVM collection
+//! (`indexer-api.md` §4.12).
 
 use std::borrow::Cow;
 
@@ -16,12 +16,12 @@ use store::{Message, Table as _, Txn};
 use crate::Error;
 use crate::settled::signed;
 
-/// A transaction, as far as it is needed here.
+/// The parts of a transaction that are needed here.
 pub(super) struct FirstTx {
     pub(super) height: u64,
     /// Nanoseconds since 1970 UTC.
     pub(super) time: i64,
-    /// Who signed it first.
+    /// Its first signer.
     pub(super) signer: Option<Account>,
 }
 
@@ -33,8 +33,8 @@ struct Record<'a> {
     events: Vec<Event<'a>>,
 }
 
-/// The first indexed transaction that involves `contract`; none if it was only ever touched outside of transactions, or
-/// before the index begins.
+/// The first indexed transaction that involves `contract`; none if it was only touched outside of transactions, or
+/// before the index began.
 pub(super) fn first_tx(
     txn: &mut Txn<'_>,
     codec: &Codec,

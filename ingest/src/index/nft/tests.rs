@@ -25,11 +25,11 @@ use store::{
 
 use super::NftRows;
 use crate::derive::Block;
-use crate::index::{BlockIndex as _, Ground};
-use crate::nft::wanted::final_owners;
-use crate::nft::{Answers, Asked, Late, NftAt, Reply};
+use crate::index::{BlockIndex as _, IndexContext};
+use crate::nft::plan::final_owners;
+use crate::nft::{Answers, LateAnswer, NftAt, QuestionKey, Reply};
 
-/// The first says that it is an ERC-721, the second shows it by its tokens' owners, the third is none.
+/// The first declares ERC-721, the second is recognized by its tokens' owners, the third is no collection.
 const COLLECTIONS: u8 = 3;
 const TOKENS: u8 = 4;
 const OWNERS: u8 = 3;
@@ -75,12 +75,12 @@ fn nfts(events: &[Event]) -> Vec<NftAt> {
     places.zip(events).map(|(place, of)| NftAt { place, tx: None, event: event(of) }).collect()
 }
 
-/// What the chain says about a collection, if `subject` can be told by a token.
+/// The chain's answer about a collection, if one of the tokens of `subject` decides it.
 fn about_collection(of: Account, by_a_token: bool) -> Reply {
     match of.as_bytes()[0] - 0xc0 {
         0 => Reply::Collection { name: "zero".to_owned(), creator: None },
         1 if by_a_token => Reply::Collection { name: "one".to_owned(), creator: None },
-        1 => Reply::Unclear,
+        1 => Reply::Unknown,
         _ => Reply::No,
     }
 }
@@ -89,17 +89,17 @@ fn uri(of: Account, token_id: &str, height: u64) -> String {
     format!("{:02x}/{token_id}@{height}", of.as_bytes()[0])
 }
 
-/// Everything that the chain says about a block's tokens, as if it had been asked.
+/// All answers of the chain about a block's tokens.
 fn answers(height: u64, nfts: &[NftAt]) -> Answers {
     let owners = final_owners(nfts);
     let mut answers: Answers = (0..COLLECTIONS)
         .map(|n| {
             let left = owners.iter().any(|((of, _), owner)| *of == collection(n) && owner.is_some());
-            (Asked::Collection(collection(n)), about_collection(collection(n), left))
+            (QuestionKey::Collection(collection(n)), about_collection(collection(n), left))
         })
         .collect();
     for ((of, token_id), _) in owners.iter().filter(|(_, owner)| owner.is_some()) {
-        answers.insert(Asked::Uri(*of, token_id.clone()), Reply::Uri(uri(*of, token_id, height)));
+        answers.insert(QuestionKey::Uri(*of, token_id.clone()), Reply::Uri(uri(*of, token_id, height)));
     }
     answers
 }
@@ -115,8 +115,8 @@ impl Subject {
     fn new() -> Self {
         let store = MemStore::new();
         let codec = Arc::new(Codec::load(&*store.snapshot().unwrap()).unwrap());
-        let ground = Ground { vm: Vm::Evm, prefix: "init".to_owned(), mid_chain: false, codec };
-        Self { store, rows: NftRows::new(ground), counts: Counts::new(100) }
+        let context = IndexContext { vm: Vm::Evm, prefix: "init".to_owned(), mid_chain: false, codec };
+        Self { store, rows: NftRows::new(context), counts: Counts::new(100) }
     }
 
     fn write(&mut self, write: impl FnOnce(&mut NftRows, &mut Txn<'_>)) {
@@ -137,7 +137,7 @@ impl Subject {
             claims: None,
             about_previous: Commitments { height, last_results_hash: None, app_hash: Vec::new() },
             answer: None,
-            told_by: None,
+            origins: None,
             chain_id: String::new(),
             time: Timestamp::from_unix_nanos(i64::try_from(height).unwrap()),
             gas_used: 0,
@@ -155,7 +155,7 @@ impl Subject {
         self.write(|rows, txn| rows.apply(&block, &BlockLane::default(), txn).unwrap());
     }
 
-    /// Answers the open questions that `chosen` says, until none of those is left.
+    /// Answers the open questions selected by `chosen`, until none of them is left.
     fn answer(&mut self, blocks: &[Vec<Event>], mut chosen: impl FnMut() -> bool) {
         let open = store::table::rows::<Questions>(&*self.store.snapshot().unwrap(), &All, Order::Asc, 1000)
             .unwrap();
@@ -165,7 +165,7 @@ impl Subject {
             }
             let height = question_height(number);
             let all = answers(height, &nfts(&blocks[usize::try_from(height).unwrap() - 1]));
-            let asked = Asked::of(question.about.as_ref().unwrap()).unwrap();
+            let asked = QuestionKey::of(question.about.as_ref().unwrap()).unwrap();
             let reply = match question.about.as_ref().unwrap() {
                 About::Collection(subject) => about_collection(
                     Account::from_bytes(&subject.address).unwrap(),
@@ -173,8 +173,8 @@ impl Subject {
                 ),
                 _ => all.get(&asked).cloned().unwrap_or(Reply::No),
             };
-            let late = Late { number, question, reply };
-            // Whoever asks may ask twice before an answer is committed.
+            let late = LateAnswer { number, question, reply };
+            // A question may be asked twice before its answer is committed.
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
             self.write(|rows, txn| rows.late(&late, txn).unwrap());
         }
@@ -216,7 +216,8 @@ fn model(blocks: &[Vec<Event>]) -> Model {
             let minted = matches!(nft.event, NftEvent::Mint { .. });
             // A burn is no reason to look at a contract.
             if to.is_some() && !known.get(&of).copied().unwrap_or_default() {
-                let is_one = matches!(answers.get(&Asked::Collection(of)), Some(Reply::Collection { .. }));
+                let is_one =
+                    matches!(answers.get(&QuestionKey::Collection(of)), Some(Reply::Collection { .. }));
                 known.insert(of, is_one);
             }
             if !known.get(&of).copied().unwrap_or_default() {
@@ -226,7 +227,7 @@ fn model(blocks: &[Vec<Event>]) -> Model {
             match (to, model.get_mut(&key)) {
                 (Some(to), Some(token)) if !minted => (token.0, token.2) = (to, height),
                 (Some(to), _) => {
-                    let uri = match answers.get(&Asked::Uri(of, key.1.clone())) {
+                    let uri = match answers.get(&QuestionKey::Uri(of, key.1.clone())) {
                         Some(Reply::Uri(uri)) => uri.clone(),
                         _ => String::new(),
                     };

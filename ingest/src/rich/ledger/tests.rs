@@ -14,7 +14,7 @@ use store::key::All;
 use store::{Counts, Durability, MemStore, Order, Store, Txn, ranked};
 
 use super::{Flow, apply, balance, flows};
-use crate::rich::Told;
+use crate::rich::BalanceAnswer;
 use schema::rich::Erc20;
 
 fn transfer(from: u8, to: u8, amount: u64) -> Erc20Event {
@@ -63,7 +63,7 @@ fn a_balance_is_added_up_only_from_a_known_one() {
     assert_eq!(balance(&silent, None, flow), Some(U256::from(5)));
 }
 
-/// Who holds what of which token; what nobody holds has no entry.
+/// Balances by token and holder; zero balances have no entry.
 type Ledger = BTreeMap<(Address, Address), U256>;
 
 /// The first token is made in the first block that touches it, the second was there before and is held by some, the third
@@ -88,7 +88,7 @@ fn at_the_beginning() -> Ledger {
     pairs.map(|(t, a)| ((token(t), holder(a)), U256::from(1000))).collect()
 }
 
-/// Moves what there is to move, and says so.
+/// Applies transfers within the balances, and returns their events.
 fn play(ledger: &mut Ledger, moves: &[(u8, u8, u8, u64)], made: &mut bool) -> Vec<Erc20Event> {
     let mut events = Vec::new();
     for &(t, from, to, wanted) in moves {
@@ -118,7 +118,9 @@ fn commit(store: &MemStore, height: u64, events: &[Erc20Event], ledger: &Ledger)
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
     apply(height, events, &mut txn, |asked| {
-        Ok(Some(asked.iter().map(|it| Told::Exactly(held(ledger, it.contract, it.account))).collect()))
+        Ok(Some(
+            asked.iter().map(|it| BalanceAnswer::AtHeight(held(ledger, it.contract, it.account))).collect(),
+        ))
     })
     .unwrap();
     meta::put(&mut txn, &RichLane { height, baseline: 1, next_accounts: String::new() });
@@ -131,7 +133,7 @@ fn digest(store: &MemStore) -> Vec<TableDigest> {
     digest::tables(&*store.snapshot().unwrap()).unwrap()
 }
 
-/// Balances and holders are two views of one thing, and nobody holds nothing.
+/// Balances and holders are two views of the same data, and no holder has zero.
 fn check(store: &MemStore, ledger: &Ledger, touched: &[(Address, Address)]) {
     let snapshot = store.snapshot().unwrap();
     let rows = store::table::rows::<Balances>(&*snapshot, &All, Order::Asc, 1000).unwrap();

@@ -25,8 +25,8 @@ const BALANCE_OF: &str = "0x70a08231";
 /// The token `GAS`.
 const GAS: &str = "0x042add9e80f7a23ab71d5e1d392af1d3928b7d05";
 
-/// Plays the scenario. Owners are told at the last height as they were told when tokens last moved, but that of one token,
-/// which is somebody else's.
+/// Plays the scenario. At the last height owners are those of the last transfers, except for one token with another
+/// owner.
 async fn node_that_tells_owners(wrong: &'static str) -> AlteredNode {
     let recording = Arc::new(Recording::open(&testkit::recording("evm-scenario")).unwrap());
     let lines = oracle::lines("evm-scenario", &format!("\"data\":\"{OWNER_OF}")).unwrap();

@@ -1,8 +1,9 @@
-//! Receipts that do not follow from the results of their transactions: one of the two is untrue, and they are told by
-//! different services.
+//! Resolution of a mismatch between receipts and results: one of the two is wrong, and different services return them.
 //!
-//! Whoever else there is decides by what he says himself; the header after the block decides about its results. What must
-//! hold: nobody is distrusted because of what another one said alone.
+//! Other endpoints decide by their own answers; the header after the block decides about its results.
+//!
+//! # Invariants
+//! * No endpoint is distrusted because of another endpoint's answer alone.
 
 use super::BlockSource;
 use super::answers::Raw;
@@ -10,8 +11,14 @@ use crate::Error;
 use crate::derive::{self, Part};
 
 impl BlockSource {
-    /// The answers of `height` with other receipts, or else other results, that fit; `None` if there are none.
-    pub(super) async fn settle(&self, height: u64, raw: &Raw, reason: &str) -> Result<Option<Raw>, Error> {
+    /// The answers of `height` with receipts, or else results, of another endpoint that match; `None` if there are
+    /// none.
+    pub(super) async fn resolve_mismatch(
+        &self,
+        height: u64,
+        raw: &Raw,
+        reason: &str,
+    ) -> Result<Option<Raw>, Error> {
         let node = &self.tools.node;
         if let Some(tried) = self.receipts_of_another(height, raw).await? {
             self.distrust(Part::Receipts, raw, reason);
@@ -24,7 +31,7 @@ impl BlockSource {
                 return Ok(Some(tried));
             }
         }
-        // There is none at the head of the chain.
+        // There is no next block at the head.
         if let Ok(next) = node.comet.block(height.saturating_add(1)).await
             && let Some(confirmed) = derive::confirms(&next.bytes, &raw.block.bytes, &raw.results.bytes)
         {
@@ -33,7 +40,7 @@ impl BlockSource {
         Ok(None)
     }
 
-    /// The answers of `height` with the receipts of another endpoint, if these fit.
+    /// The answers of `height` with the receipts of another endpoint, if they match.
     pub(super) async fn receipts_of_another(&self, height: u64, raw: &Raw) -> Result<Option<Raw>, Error> {
         let (Some(evm), Some(receipts)) = (&self.tools.node.evm, &raw.receipts) else { return Ok(None) };
         let Ok(Some(others)) = evm.receipts_from_other(height, &receipts.origin).await else {

@@ -1,18 +1,18 @@
-//! What the block lane has derived anyway, kept for the rich list until it gets there.
+//! Cache of the ERC-20 events that the block lane has derived, until the rich list's lane reaches them.
 //!
-//! A convenience with a bound: what is not here is asked of the node again.
+//! An optimization with a bound: missing events are fetched from the node again.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use chain::erc20::Erc20Event;
 
-/// Events that are kept at most: some 100 bytes each.
+/// Bound of cached events: some 100 bytes each.
 const MAX_EVENTS: usize = 1 << 17;
 
 /// Events by height.
 #[derive(Debug, Default)]
-pub(crate) struct Handover(Mutex<Kept>);
+pub(crate) struct TransferCache(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -20,8 +20,8 @@ struct Kept {
     events: usize,
 }
 
-impl Handover {
-    /// Keeps the events of `height`, if there is room.
+impl TransferCache {
+    /// Caches the events of `height`, if there is room.
     pub(crate) fn keep(&self, height: u64, events: Vec<Erc20Event>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.forget(height);
@@ -33,12 +33,12 @@ impl Handover {
         }
     }
 
-    /// Forgets everything: what was kept may be of another history.
+    /// Clears the cache: after a rewind it may hold another history.
     pub(crate) fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
     }
 
-    /// The events of `height`, if they were kept; what is below it is forgotten.
+    /// Removes and returns the events of `height`, if cached; lower heights are dropped.
     pub(crate) fn take(&self, height: u64) -> Option<Vec<Erc20Event>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(below) = kept.heights.keys().next().copied().filter(|below| *below < height) {
@@ -63,22 +63,22 @@ mod tests {
     #[test]
     fn what_is_kept_is_given_once_and_what_is_below_is_forgotten() {
         let event = Erc20Event::Contract { contract: [1; 20] };
-        let handover = Handover::default();
+        let transfer_cache = TransferCache::default();
         for height in 1..=3 {
-            handover.keep(height, vec![event.clone()]);
+            transfer_cache.keep(height, vec![event.clone()]);
         }
-        assert_eq!(handover.take(2), Some(vec![event.clone()]));
-        assert_eq!((handover.take(1), handover.take(2)), (None, None));
-        assert_eq!(handover.take(3), Some(vec![event]));
-        assert_eq!(handover.0.lock().unwrap_or_else(PoisonError::into_inner).events, 0);
+        assert_eq!(transfer_cache.take(2), Some(vec![event.clone()]));
+        assert_eq!((transfer_cache.take(1), transfer_cache.take(2)), (None, None));
+        assert_eq!(transfer_cache.take(3), Some(vec![event]));
+        assert_eq!(transfer_cache.0.lock().unwrap_or_else(PoisonError::into_inner).events, 0);
     }
 
     #[test]
     fn what_does_not_fit_is_not_kept() {
-        let handover = Handover::default();
+        let transfer_cache = TransferCache::default();
         let many = vec![Erc20Event::Contract { contract: [1; 20] }; MAX_EVENTS - 10];
-        handover.keep(1, many);
-        handover.keep(2, vec![Erc20Event::Contract { contract: [1; 20] }; 20]);
-        assert!(handover.take(2).is_none());
+        transfer_cache.keep(1, many);
+        transfer_cache.keep(2, vec![Erc20Event::Contract { contract: [1; 20] }; 20]);
+        assert!(transfer_cache.take(2).is_none());
     }
 }

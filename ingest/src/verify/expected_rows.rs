@@ -1,7 +1,7 @@
-//! The rows that a derived height makes, with the code that indexes it, on the database as it was before that height.
+//! Expected rows of a derived height: made with the code of the indexes, on the database as it was before that height.
 //!
-//! Only what indexes read has to be as it was: the tables of NFTs, which are folded up to there from the stored log, and
-//! the first transactions of contracts.
+//! Only the tables that indexes read are restored: the tables of NFTs, which are folded up to there from the stored
+//! log, and the first transactions of contracts.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use store::{
 
 use super::chain::{Chain, Derived};
 use crate::Error;
-use crate::index::{self, Ground};
+use crate::index::{self, IndexContext};
 
 /// The tables of NFTs in the chain's scratch store, as some height left them.
 pub(super) struct Nfts {
-    /// The key in the log from which on entries are not folded yet.
+    /// The first log key that is not folded yet.
     next: Vec<u8>,
-    /// What is known to be no NFT, with the heights at which that was found out; ascending.
+    /// Rejected contracts and objects, with the heights of their rejection; ascending from the end.
     refused: Vec<(u64, Vec<u8>)>,
 }
 
@@ -41,7 +41,7 @@ impl Nfts {
         Ok(Self { next: Vec::new(), refused })
     }
 
-    /// Goes on to where the heights below `height` leave them.
+    /// Folds the log of the heights below `height`.
     pub(super) fn go_to(
         &mut self,
         height: u64,
@@ -89,7 +89,7 @@ impl Nfts {
     }
 }
 
-/// The rows of `derived` behind `before` and `calls`.
+/// The rows of `derived`, with the lanes `before` and `calls` of the previous height.
 pub(super) fn rows(
     chain: &Chain,
     audited: &Audited<'_>,
@@ -99,7 +99,7 @@ pub(super) fn rows(
     let nfts = chain.scratch.snapshot()?;
     let last_tx = before.txs + derived.block.txs.len() as u64;
     let view = View { stored: audited.snapshot, nfts: &*nfts, last_tx };
-    let ground = Ground {
+    let context = IndexContext {
         vm: chain.vm,
         prefix: chain.prefix.clone(),
         mid_chain: chain.begins_late,
@@ -107,7 +107,7 @@ pub(super) fn rows(
     };
     let mut counts = Counts::new(1024);
     let mut txn = Txn::new(&view, &mut counts);
-    for index in &mut index::of_blocks(ground, &view)? {
+    for index in &mut index::of_blocks(context, &view)? {
         index.apply(&derived.block, before, &mut txn)?;
     }
     if let Some(frames) = &derived.frames {
@@ -121,7 +121,7 @@ pub(super) fn rows(
     Ok(made)
 }
 
-/// The database as it was before a block, as far as indexes read it.
+/// The database as it was before a block, for the reads of the indexes.
 struct View<'a> {
     stored: &'a dyn Snapshot,
     nfts: &'a dyn Snapshot,

@@ -1,22 +1,21 @@
-//! Giving way to those who answer requests: an index at full speed has work for every core, and a request is a matter of
-//! microseconds that would wait for milliseconds until a core is free.
+//! Thread priority of the index below that of the request threads: an index at full speed keeps every core busy, and a
+//! request of microseconds would wait milliseconds for a free core.
 //!
-//! Two things together do it (`docs/reliability.md` has the figures): the threads of the index have a lower priority, and
-//! those that work give up their core after every transaction, so that whoever waits for it is noticed.
+//! Two measures (`docs/reliability.md` has the figures): the threads of the index have a lower priority, and they yield
+//! their core after every transaction, so that a waiting thread is scheduled.
 
-/// How much nicer the index's threads are than the process: enough to come after a request, and not so much that a busy
-/// machine stops the index.
+/// Niceness of the index's threads relative to the process: they run after requests, and are not starved on a busy
+/// machine.
 #[cfg(target_os = "linux")]
 const NICER_BY: i32 = 15;
 
-/// Gives the calling thread the priority of the index; to be called where a runtime starts its threads. One that cannot be
-/// lowered works as well, only less politely. Only on Linux has a thread a priority of its own: elsewhere the same call
-/// would slow down the threads that answer requests too.
-pub fn behind_readers() {
+/// Lowers the priority of the calling thread; called where a runtime starts its threads. A failure is harmless. On
+/// Linux only: elsewhere the same call would lower the priority of the request threads too.
+pub fn lower_thread_priority() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{getpriority_process, setpriority_process};
-        // That of the first thread, since this one inherits the priority of whichever started it. The kernel caps the sum.
+        // The priority of the first thread, since this thread inherits that of its creator. The kernel caps the sum.
         let own = getpriority_process(Some(rustix::process::getpid()));
         let lowered = own.and_then(|own| setpriority_process(None, own + NICER_BY));
         if let Err(error) = lowered {
@@ -25,8 +24,8 @@ pub fn behind_readers() {
     }
 }
 
-/// Lets whoever waits for this core have it.
-pub(crate) fn after_you() {
+/// Yields this core to a waiting thread.
+pub(crate) fn yield_core() {
     std::thread::yield_now();
 }
 
@@ -42,7 +41,7 @@ mod tests {
         let own = getpriority_process(Some(getpid())).unwrap() + 2;
         setpriority_process(Some(getpid()), own).unwrap();
         let lowered = std::thread::spawn(|| {
-            behind_readers();
+            lower_thread_priority();
             getpriority_process(None).unwrap()
         });
         assert_eq!(lowered.join().unwrap(), (own + NICER_BY).min(19));

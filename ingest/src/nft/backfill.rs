@@ -1,7 +1,7 @@
-//! Asks the questions that blocks could not wait for, until they are answered.
+//! Backfill of NFT metadata: asks the stored questions until they are answered.
 //!
-//! The newest blocks' questions are asked often: their answers were not final yet. Older ones have met a node that does
-//! not answer, and are asked at growing pauses.
+//! Questions of the newest blocks are asked often, because their state was not final yet. Older ones met a node that
+//! does not answer, and are asked with growing pauses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,40 +14,40 @@ use store::{Message, Order, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::Late;
-use super::asker::Asker;
+use super::LateAnswer;
+use super::client::MetadataClient;
 use crate::settled::DEEP;
 use crate::{Error, Mark};
 
-/// Questions that are looked at together.
+/// Questions per round.
 const ROUND: usize = 256;
 
-/// A question is given up for this round after this long.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of the questions of one height, in one round.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pauses between rounds of older questions in which nothing was answered.
+/// Backoff between rounds of older questions without an answer.
 const PAUSES: Backoff =
     Backoff { initial: Duration::from_millis(200), max: Duration::from_secs(30), jitter_percent: 20 };
 
-/// The pause between rounds of the newest blocks' questions: states are committed within a fraction of a second.
+/// Pause between rounds of the newest blocks' questions: states are committed within a fraction of a second.
 const SOON: Duration = Duration::from_millis(200);
 
-/// The log has no more than one line of questions without an answer in this time.
+/// Minimum time between two log lines about unanswered questions.
 const REMINDER: Duration = Duration::from_mins(1);
 
-/// The asker of one database's open questions.
-pub(crate) struct Completer {
-    pub(crate) asker: Arc<Asker>,
+/// The backfill of one database.
+pub(crate) struct Backfill {
+    pub(crate) client: Arc<MetadataClient>,
     pub(crate) store: Arc<dyn Store>,
-    /// The block lane, which stores questions and takes answers.
+    /// Progress of the block lane, which stores questions and takes answers.
     pub(crate) blocks: watch::Receiver<Mark>,
-    pub(crate) answers: mpsc::Sender<Late>,
+    pub(crate) answers: mpsc::Sender<LateAnswer>,
 }
 
 type Numbered = (u64, Question);
 
-impl Completer {
-    /// Runs for ever, or until the lane is gone.
+impl Backfill {
+    /// Runs until the lane has ended.
     pub(crate) async fn run(mut self) -> Result<(), Error> {
         let (mut after, mut older_open, mut fruitless, mut due) = (None, false, 0_u32, Instant::now());
         let mut outage = Outage::default();
@@ -80,13 +80,13 @@ impl Completer {
             }
             let news = self.blocks.changed();
             let moved = if count > 0 {
-                // What was answered is still stored as open until the lane has committed it.
+                // Answered questions are stored as open until the lane has committed the answers.
                 tokio::time::timeout(Duration::from_secs(1), news).await
             } else if newest_open {
                 tokio::time::sleep(SOON).await;
                 continue;
             } else if older_open || !older_due {
-                // If they were not looked at, questions that were new before may be among them.
+                // If older questions were skipped, they may include questions that were new before.
                 tokio::time::timeout_at(due, news).await
             } else {
                 Ok(news.await)
@@ -97,7 +97,7 @@ impl Completer {
         }
     }
 
-    /// Some open questions beyond number `after`, or the first, up to number `last`.
+    /// Some open questions after number `after`, or the first ones, up to number `last`.
     fn questions(&self, after: Option<u64>, last: u64) -> Result<Vec<Numbered>, Error> {
         let snapshot = self.store.snapshot()?;
         let all = &store::key::All;
@@ -109,27 +109,33 @@ impl Completer {
         Ok(rows.take_while(|(number, _)| *number <= last).collect())
     }
 
-    /// Asks height by height. Gives what is answered, and why something is not, unless the state of one of the `newest`
-    /// questions is only not there yet.
-    async fn ask(&self, round: Vec<Numbered>, newest: u64) -> Result<(Vec<Late>, Option<String>), Error> {
+    /// Asks height by height. Returns the answers, and the reason of a failure; a state that is not committed yet is no
+    /// failure for questions after `newest`.
+    async fn ask(
+        &self,
+        round: Vec<Numbered>,
+        newest: u64,
+    ) -> Result<(Vec<LateAnswer>, Option<String>), Error> {
         let mut heights: BTreeMap<u64, Vec<Numbered>> = BTreeMap::new();
         for (number, question) in round {
             heights.entry(question_height(number)).or_default().push((number, question));
         }
         let (mut answered, mut failure) = (Vec::new(), None);
         for (height, questions) in heights {
-            let probe = self.asker.probe(height)?;
+            let probe = self.client.probe(height)?;
             let questions = questions.into_iter().filter_map(|(n, it)| Some((n, it.about.clone()?, it)));
             let (abouts, questions): (Vec<About>, Vec<Numbered>) =
                 questions.map(|(number, about, question)| (about, (number, question))).unzip();
-            let asked = self.asker.ask(height, probe.as_ref(), &abouts);
-            let Ok(replies) = tokio::time::timeout(PATIENCE, asked).await else {
-                failure.get_or_insert_with(|| format!("no answer about height {height} within {PATIENCE:?}"));
+            let asked = self.client.ask(height, probe.as_ref(), &abouts);
+            let Ok(replies) = tokio::time::timeout(ANSWER_TIMEOUT, asked).await else {
+                failure.get_or_insert_with(|| {
+                    format!("no answer about height {height} within {ANSWER_TIMEOUT:?}")
+                });
                 continue;
             };
             for ((number, question), reply) in questions.into_iter().zip(replies) {
                 match reply {
-                    Ok(reply) => answered.push(Late { number, question, reply }),
+                    Ok(reply) => answered.push(LateAnswer { number, question, reply }),
                     Err(error) if error.kind() == Kind::NotYet && number > newest => {}
                     Err(error) => failure = failure.or(Some(error.to_string())),
                 }
@@ -139,7 +145,7 @@ impl Completer {
     }
 }
 
-/// What the log has about questions without an answer: a line when that begins, and one when it is over.
+/// Log lines about unanswered questions: one when an outage begins, one when it ends.
 #[derive(Default)]
 struct Outage {
     lasts: bool,

@@ -1,8 +1,12 @@
-//! Whether a block was decided by the validators whose turn it was: their signatures stand in the block after it.
+//! Light client: verifies that the validators whose turn it was signed a block. The signatures (the commit) are in the
+//! next block.
 //!
-//! Trust passes from header to header: the first block is believed (or the one that the operator names), and each header
-//! says which validators are next. What must hold: a block below the trusted height is not looked at; one above it never
-//! passes with signatures that do not verify.
+//! Trust passes from header to header: the first block is trusted (or the one that the operator names), and each header
+//! names the next validator set.
+//!
+//! # Invariants
+//! * Blocks below the trusted height are not verified.
+//! * A block above it is never accepted with signatures that do not verify.
 
 use std::sync::Arc;
 
@@ -13,26 +17,26 @@ use chain::proof;
 use node::Node;
 
 use crate::Error;
-use crate::source::{Patience, insist};
+use crate::source::{RetryBackoff, retry_until};
 
-/// Follows the validators of one chain.
-pub(crate) struct Endorsements {
+/// Verifies commits of one chain with its current validator set.
+pub(crate) struct CommitVerifier {
     node: Arc<Node>,
     chain_id: String,
-    /// A height and its block's hash that are known from elsewhere.
+    /// A height and its block's hash that the operator trusts.
     trusted: Option<(u64, [u8; 32])>,
-    /// The validators of the block that was looked at last.
+    /// The validator set of the last verified block.
     set: Option<Validators>,
 }
 
-impl Endorsements {
+impl CommitVerifier {
     pub(crate) fn new(node: Arc<Node>, chain_id: String, trusted: Option<(u64, [u8; 32])>) -> Self {
         Self { node, chain_id, trusted, set: None }
     }
 
-    /// What speaks against `next`, a `/block` answer, as the successor of `before`, the answer about the block of `hash`;
-    /// nothing if the validators of `before` signed it.
-    pub(crate) async fn objection(
+    /// The reason to reject `next`, a `/block` answer, as the successor of `before`, the answer for the block with
+    /// `hash`; none if the validators of `before` signed it.
+    pub(crate) async fn rejection(
         &mut self,
         hash: &[u8; 32],
         before: &Bytes,
@@ -47,8 +51,8 @@ impl Endorsements {
             Some((trusted, _)) if height < trusted => return Ok(None),
             _ => {}
         }
-        if let Some(objection) = self.objection_to_trusted(height, hash) {
-            return Ok(Some(objection));
+        if let Some(rejection) = self.trusted_mismatch(height, hash) {
+            return Ok(Some(rejection));
         }
         if next.full_header.validators_hash != before.full_header.next_validators_hash {
             return Ok(Some(format!(
@@ -56,13 +60,13 @@ impl Endorsements {
                 height + 1
             )));
         }
-        self.follow_set(before).await?;
+        self.update_validators(before).await?;
         let Some(set) = &self.set else { return Ok(Some("the validators are not known".to_owned())) };
         Ok(signed(&self.chain_id, hash, before, next, set).err())
     }
 
-    /// Whether another block than this one is known from elsewhere to be that of `height`.
-    pub(crate) fn objection_to_trusted(&self, height: u64, hash: &[u8; 32]) -> Option<String> {
+    /// The mismatch with the operator's trusted block, if `height` is its height and `hash` is not its hash.
+    pub(crate) fn trusted_mismatch(&self, height: u64, hash: &[u8; 32]) -> Option<String> {
         let (_, known) = self.trusted.filter(|(trusted, _)| *trusted == height)?;
         (known != *hash).then(|| {
             let hash = chain::hash::to_hex(hash);
@@ -70,49 +74,53 @@ impl Endorsements {
         })
     }
 
-    /// Makes the set that of `block`: asked for until it hashes to what the header says. An error if every endpoint tells of keys
-    /// that are not known.
-    async fn follow_set(&mut self, block: &BlockAnswer<'_>) -> Result<(), Error> {
+    /// Fetches the validator set of `block` until it matches the hash in the header. An error if every endpoint returns
+    /// keys of an unknown type.
+    async fn update_validators(&mut self, block: &BlockAnswer<'_>) -> Result<(), Error> {
         if self.set.as_ref().is_some_and(|set| light::check_validators(block, set).is_ok()) {
             return Ok(());
         }
         let height = block.header.height;
-        let mut patience = Patience::new(height);
+        let mut retry = RetryBackoff::new(height);
         let mut unknown_keys = 0;
         loop {
-            let pages = insist(height, "validators", || self.node.comet.validators(height)).await?;
-            match set_of(block, pages.iter().map(|page| &*page.bytes)) {
+            let pages = retry_until(height, "validators", || self.node.comet.validators(height)).await?;
+            match parse_validator_set(block, pages.iter().map(|page| &*page.bytes)) {
                 Ok(set) => {
                     self.set = Some(set);
                     return Ok(());
                 }
                 Err(error) => {
                     let reason = error.to_string();
-                    unknown_keys += usize::from(matches!(error, BadSet::Bad(BadValidators::Key { .. })));
+                    unknown_keys +=
+                        usize::from(matches!(error, InvalidValidators::Bad(BadValidators::Key { .. })));
                     if unknown_keys > self.node.comet.endpoints().len() {
                         return Err(Error::Unverifiable { height, reason });
                     }
                     if let Some(page) = pages.first() {
                         self.node.distrust(&page.origin, &reason);
                     }
-                    patience.wait(&reason).await;
+                    retry.wait(&reason).await;
                 }
             }
         }
     }
 }
 
-/// Why pages are not the validators of a block.
+/// The reason why pages are not the validator set of a block.
 #[derive(Debug, thiserror::Error)]
-enum BadSet {
+enum InvalidValidators {
     #[error(transparent)]
     Bad(#[from] BadValidators),
     #[error(transparent)]
     Wrong(#[from] WrongValidators),
 }
 
-/// The validators of `block`, out of the pages of `/validators`.
-fn set_of<'a>(block: &BlockAnswer<'_>, pages: impl Iterator<Item = &'a [u8]>) -> Result<Validators, BadSet> {
+/// The validators of `block` from the pages of `/validators`.
+fn parse_validator_set<'a>(
+    block: &BlockAnswer<'_>,
+    pages: impl Iterator<Item = &'a [u8]>,
+) -> Result<Validators, InvalidValidators> {
     let mut list = Vec::new();
     for page in pages {
         list.extend(light::parse_validators(page)?.validators);
@@ -122,7 +130,7 @@ fn set_of<'a>(block: &BlockAnswer<'_>, pages: impl Iterator<Item = &'a [u8]>) ->
     Ok(set)
 }
 
-/// Whether `set` signed `before`, as `next` says.
+/// Checks that `set` signed `before`, by the commit in `next`.
 fn signed(
     chain_id: &str,
     hash: &[u8; 32],

@@ -1,7 +1,7 @@
-//! What a block's events leave to be asked, and asking it while the block is on its way.
+//! Metadata questions of a block: planned from its events, and asked before the block is committed.
 //!
-//! Blocks are derived in any order, but what is to be asked is found out in theirs: what a lower block, still on its way,
-//! makes known is not asked about again.
+//! Blocks are derived in any order, but their questions are planned in the order of heights: a subject that a lower
+//! uncommitted block reveals is not asked about again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,38 +19,37 @@ use store::key::Text;
 use store::{Snapshot, Store};
 use tokio::sync::watch;
 
-use super::asker::Asker;
-use super::{Answers, Asked, NftAt, Reply};
+use super::client::MetadataClient;
+use super::{Answers, NftAt, QuestionKey, Reply};
 use crate::Error;
 
-/// How long a block waits for an answer about its NFTs.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time that a block waits for answers about its NFTs.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// And how long while the node answers nothing: whoever is deaf holds up no block. Whoever asks on in the background finds
-/// out when it hears again.
-const SHORT_PATIENCE: Duration = Duration::from_millis(200);
+/// The same while the node is unresponsive: it must not delay blocks. The backfill detects its recovery.
+const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Asks what blocks leave open.
-pub(crate) struct Inquiry {
-    asker: Arc<Asker>,
+/// Fetches the metadata that blocks need.
+pub(crate) struct MetadataFetcher {
+    client: Arc<MetadataClient>,
     store: Arc<dyn Store>,
-    /// Whether the index began after the chain did: there are collections and tokens that it does not know.
+    /// Whether the index began after the chain: some collections and tokens are unknown to it.
     mid_chain: bool,
-    /// The height whose events are looked at next.
+    /// The height to be planned next.
     turn: watch::Sender<u64>,
-    on_the_way: Mutex<OnTheWay>,
+    in_flight: Mutex<InFlight>,
 }
 
-/// What blocks that are not committed yet make known, each with the block's height.
+/// Subjects that uncommitted blocks reveal or ask about, each with the block's height.
 #[derive(Default)]
-struct OnTheWay(HashMap<Asked, u64>);
+struct InFlight(HashMap<QuestionKey, u64>);
 
-impl OnTheWay {
-    fn has(&self, what: &Asked) -> bool {
+impl InFlight {
+    fn has(&self, what: &QuestionKey) -> bool {
         self.0.contains_key(what)
     }
 
-    /// What `height` was said to make known may not be so.
+    /// Removes the subjects of `height`, whose events may have changed.
     fn forget(&mut self, height: u64) {
         self.0.retain(|_, of| *of != height);
     }
@@ -60,38 +59,43 @@ impl OnTheWay {
     }
 }
 
-/// What is to be asked for one block.
+/// The questions of one block.
 #[derive(Default)]
 struct Plan {
     subjects: Vec<About>,
-    /// With the collection, of which it may turn out that it is none.
+    /// Each with its collection, which may turn out to be none.
     uris: Vec<(Account, About)>,
 }
 
-impl Inquiry {
-    /// For a lane that begins at `next`.
-    pub(crate) fn new(asker: Arc<Asker>, store: Arc<dyn Store>, mid_chain: bool, next: u64) -> Self {
-        Self { asker, store, mid_chain, turn: watch::Sender::new(next), on_the_way: Mutex::default() }
+impl MetadataFetcher {
+    /// For a lane that starts at `next`.
+    pub(crate) fn new(
+        client: Arc<MetadataClient>,
+        store: Arc<dyn Store>,
+        mid_chain: bool,
+        next: u64,
+    ) -> Self {
+        Self { client, store, mid_chain, turn: watch::Sender::new(next), in_flight: Mutex::default() }
     }
 
-    /// What the node says about `nfts`, which are of `height`, of whose block `probe` is. What it cannot say now is not among it. To be called for each
-    /// height, and again if the height turns out to have other events.
+    /// The answers about `nfts` of `height` (`probe` is of its block); answers that the node cannot give now are
+    /// missing. Call it for each height, and again if the height turns out to have other events.
     pub(crate) async fn ask(
         &self,
         height: u64,
         probe: Option<&Probe>,
         nfts: &[NftAt],
     ) -> Result<Answers, Error> {
-        // The sender is ours, so this can only end well.
+        // The sender is ours, so this cannot fail.
         drop(self.turn.subscribe().wait_for(|turn| *turn >= height).await);
-        let plan = if nfts.is_empty() || !self.asker.can_ask() {
+        let plan = if nfts.is_empty() || !self.client.can_ask() {
             Plan::default()
         } else {
-            let mut on_the_way = self.on_the_way.lock().unwrap_or_else(PoisonError::into_inner);
-            on_the_way.forget(height);
-            self.plan(height, nfts, &mut on_the_way)?
+            let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+            in_flight.forget(height);
+            self.plan(height, nfts, &mut in_flight)?
         };
-        // A height that is asked about again gives nobody the turn who had it already.
+        // A height that is planned again does not advance the turn.
         self.turn.send_if_modified(|turn| {
             let first = *turn <= height;
             if first {
@@ -103,7 +107,7 @@ impl Inquiry {
         let at = (height, probe);
         self.put(at, plan.subjects, &mut answers).await;
         self.put(at, self.collections_of_objects(&answers)?, &mut answers).await;
-        let is_one = |collection: &Account| match answers.get(&Asked::Collection(*collection)) {
+        let is_one = |collection: &Account| match answers.get(&QuestionKey::Collection(*collection)) {
             Some(reply) => matches!(reply, Reply::Collection { .. }),
             None => true,
         };
@@ -113,7 +117,7 @@ impl Inquiry {
         Ok(answers)
     }
 
-    /// Asks until all is answered, or what is left is not to be waited for.
+    /// Asks until everything is answered, or the rest is not worth waiting for.
     async fn put(
         &self,
         (height, probe): (u64, Option<&Probe>),
@@ -123,16 +127,17 @@ impl Inquiry {
         let (mut left, mut tries) = (questions, 0);
         let asking = async {
             while !left.is_empty() {
-                let replies = self.asker.ask(height, probe, &left).await;
+                let replies = self.client.ask(height, probe, &left).await;
                 let (mut again, mut pause) = (Vec::new(), Backoff::default().delay(tries));
                 for (about, reply) in std::mem::take(&mut left).into_iter().zip(replies) {
                     match reply {
-                        Ok(reply) => answers.extend(Asked::of(&about).map(|asked| (asked, reply))),
+                        Ok(reply) => answers.extend(QuestionKey::of(&about).map(|asked| (asked, reply))),
                         Err(error) if error.kind() == Kind::Transient => {
                             pause = pause.max(error.pause().unwrap_or_default());
                             again.push(about);
                         }
-                        // Left to the completer: a block does not wait for the node's state, nor for a node that needs repair.
+                        // Left to the backfill: a block waits neither for the node's state nor for the repair of a
+                        // node.
                         Err(_) => {}
                     }
                 }
@@ -143,33 +148,33 @@ impl Inquiry {
                 }
             }
         };
-        let patience = if self.asker.is_deaf() { SHORT_PATIENCE } else { PATIENCE };
-        if tokio::time::timeout(patience, asking).await.is_err() {
-            self.asker.give_up();
+        let limit = if self.client.is_unresponsive() { SHORT_ANSWER_TIMEOUT } else { ANSWER_TIMEOUT };
+        if tokio::time::timeout(limit, asking).await.is_err() {
+            self.client.give_up();
         }
     }
 
-    /// What is to be asked about `nfts`; what they make known is on the way from now on.
-    fn plan(&self, height: u64, nfts: &[NftAt], on_the_way: &mut OnTheWay) -> Result<Plan, Error> {
+    /// Plans the questions about `nfts`, and records the subjects that they reveal as in flight.
+    fn plan(&self, height: u64, nfts: &[NftAt], in_flight: &mut InFlight) -> Result<Plan, Error> {
         let snapshot = self.store.snapshot()?;
         let committed: BlockLane = meta::read(&*snapshot)?.unwrap_or_default();
-        on_the_way.forget_up_to(committed.height);
+        in_flight.forget_up_to(committed.height);
         let owners = final_owners(nfts);
         let mut plan = Plan::default();
         for nft in nfts {
-            for asked in self.open(&nft.event, &*snapshot, on_the_way)? {
-                on_the_way.0.insert(asked.clone(), height);
+            for asked in self.open(&nft.event, &*snapshot, in_flight)? {
+                in_flight.0.insert(asked.clone(), height);
                 match asked {
-                    Asked::Collection(collection) => {
+                    QuestionKey::Collection(collection) => {
                         plan.subjects.push(About::Collection(subject(collection, &owners)));
                     }
-                    Asked::Object(object) => {
+                    QuestionKey::Object(object) => {
                         let address = object.as_bytes().to_vec();
                         plan.subjects.push(About::Object(Subject { address, ..Subject::default() }));
                     }
-                    Asked::Uri(collection, token_id) => {
+                    QuestionKey::Uri(collection, token_id) => {
                         let key = (collection, token_id);
-                        // A token that is burnt at the end of the block has no URI then.
+                        // A token that is burnt by the end of the block has no URI then.
                         if owners.get(&key).is_some_and(Option::is_some) {
                             let (collection, token_id) = (collection.as_bytes().to_vec(), key.1);
                             let about = About::Uri(TokenKey { collection, token_id, object: Vec::new() });
@@ -179,52 +184,52 @@ impl Inquiry {
                 }
             }
             for known in makes_known(&nft.event) {
-                on_the_way.0.insert(known, height);
+                in_flight.0.insert(known, height);
             }
         }
         Ok(plan)
     }
 
-    /// What an event leaves open.
+    /// The subjects that an event leaves unknown.
     fn open(
         &self,
         event: &NftEvent,
         snapshot: &dyn Snapshot,
-        on_the_way: &OnTheWay,
-    ) -> Result<Vec<Asked>, Error> {
+        in_flight: &InFlight,
+    ) -> Result<Vec<QuestionKey>, Error> {
         let mut open = Vec::new();
         if let Some(collection) = collection_of(event) {
-            let asked = Asked::Collection(collection);
+            let asked = QuestionKey::Collection(collection);
             if store::table::read::<Refused>(snapshot, &Owner(collection))?.is_some() {
                 return Ok(open);
             }
             let is_known = store::table::read::<Collections>(snapshot, &Owner(collection))?.is_some();
-            if !is_known && !on_the_way.has(&asked) {
+            if !is_known && !in_flight.has(&asked) {
                 open.push(asked);
             }
         }
         match event {
             NftEvent::Mint { collection, token_id, uri, object, .. } => match (object, token_id, uri) {
                 (Some(_), Some(_), Some(_)) => {}
-                (Some(object), ..) => open.push(Asked::Object(*object)),
+                (Some(object), ..) => open.push(QuestionKey::Object(*object)),
                 // A token that is minted again may have another URI.
-                (None, Some(token_id), None) => open.push(Asked::Uri(*collection, token_id.clone())),
+                (None, Some(token_id), None) => open.push(QuestionKey::Uri(*collection, token_id.clone())),
                 (None, ..) => {}
             },
             NftEvent::Transfer { token: TokenRef::Id { collection, token_id }, .. } => {
-                let asked = Asked::Uri(*collection, token_id.clone());
+                let asked = QuestionKey::Uri(*collection, token_id.clone());
                 let key = (Owner(*collection), Text(token_id.clone()));
-                if !on_the_way.has(&asked) && store::table::read::<Tokens>(snapshot, &key)?.is_none() {
+                if !in_flight.has(&asked) && store::table::read::<Tokens>(snapshot, &key)?.is_none() {
                     open.push(asked);
                 }
             }
             NftEvent::Transfer { token: TokenRef::Object(object), .. } if self.mid_chain => {
-                let asked = Asked::Object(*object);
-                if !on_the_way.has(&asked) && !is_known_object(snapshot, *object)? {
+                let asked = QuestionKey::Object(*object);
+                if !in_flight.has(&asked) && !is_known_object(snapshot, *object)? {
                     open.push(asked);
                 }
             }
-            // The rest is about what is known, or is nothing to us.
+            // The other events are about known subjects, or are irrelevant.
             NftEvent::Create { .. }
             | NftEvent::Instantiate { .. }
             | NftEvent::Transfer { .. }
@@ -235,7 +240,7 @@ impl Inquiry {
         Ok(open)
     }
 
-    /// The collections that tokens were found to be of, if they are not known.
+    /// The collections of the tokens in `answers`, if they are unknown.
     fn collections_of_objects(&self, answers: &Answers) -> Result<Vec<About>, Error> {
         let snapshot = self.store.snapshot()?;
         let mut questions = Vec::new();
@@ -243,7 +248,7 @@ impl Inquiry {
         for reply in answers.values() {
             if let Reply::Token { collection, .. } = reply
                 && seen.insert(*collection)
-                && !answers.contains_key(&Asked::Collection(*collection))
+                && !answers.contains_key(&QuestionKey::Collection(*collection))
                 && !is_settled(&*snapshot, *collection)?
             {
                 let address = collection.as_bytes().to_vec();
@@ -254,7 +259,7 @@ impl Inquiry {
     }
 }
 
-/// The collection that an event names without making it.
+/// The collection that an event refers to without creating it.
 fn collection_of(event: &NftEvent) -> Option<Account> {
     match event {
         NftEvent::Instantiate { collection }
@@ -268,19 +273,19 @@ fn collection_of(event: &NftEvent) -> Option<Account> {
     }
 }
 
-/// What need not be asked about after an event.
-fn makes_known(event: &NftEvent) -> Vec<Asked> {
+/// The subjects that an event reveals.
+fn makes_known(event: &NftEvent) -> Vec<QuestionKey> {
     match event {
-        NftEvent::Create { collection, .. } => vec![Asked::Collection(*collection)],
+        NftEvent::Create { collection, .. } => vec![QuestionKey::Collection(*collection)],
         NftEvent::Mint { collection, token_id, object, .. } => {
-            let uri = token_id.iter().map(|token_id| Asked::Uri(*collection, token_id.clone()));
-            uri.chain(object.map(Asked::Object)).collect()
+            let uri = token_id.iter().map(|token_id| QuestionKey::Uri(*collection, token_id.clone()));
+            uri.chain(object.map(QuestionKey::Object)).collect()
         }
         _ => Vec::new(),
     }
 }
 
-/// Who owns each token that the events name by its id, when they are over; `None` if it is burnt.
+/// The final owner of each token that the events name by id; `None` if it is burnt.
 pub(crate) fn final_owners(nfts: &[NftAt]) -> HashMap<(Account, String), Option<Account>> {
     let mut owners = HashMap::new();
     for nft in nfts {
@@ -300,8 +305,8 @@ pub(crate) fn final_owners(nfts: &[NftAt]) -> HashMap<(Account, String), Option<
     owners
 }
 
-/// A collection as the subject of a question, with a token by which to tell whether it is one: of those that are left the
-/// first by id, so that it is the same whoever asks.
+/// A collection as the subject of a question, with one of its tokens to test it with: the first by id among those that
+/// are not burnt, so that the choice is deterministic.
 pub(crate) fn subject(collection: Account, owners: &HashMap<(Account, String), Option<Account>>) -> Subject {
     let left = owners.iter().filter(|((of, _), _)| *of == collection);
     let left = left.filter_map(|((_, id), owner)| owner.map(|owner| (id, owner)));
@@ -312,7 +317,7 @@ pub(crate) fn subject(collection: Account, owners: &HashMap<(Account, String), O
     }
 }
 
-/// Whether it is known that there is a collection, or that there is none.
+/// Whether the collection is known to exist or not to exist.
 fn is_settled(snapshot: &dyn Snapshot, collection: Account) -> Result<bool, Error> {
     let owner = Owner(collection);
     Ok(store::table::read::<Collections>(snapshot, &owner)?.is_some()

@@ -1,4 +1,4 @@
-//! Endpoints that say what is not true: whoever can be proved wrong is named, counted and not believed, and the index is the
+//! False answers: an endpoint whose answer is proved false is logged, counted and distrusted, and the index equals the
 //! undisturbed one.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Everything against a second index of the same chain: complete, and as long as indexing takes.
+//! Full comparison with a second index of the same chain: complete, and as slow as indexing.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ const OF_RICH_LIST: [&TableSpec; 6] = [
     rich::DenomsFolded::SPEC,
 ];
 
-/// Indexes the chain into `scratch`, up to where the database is, and compares every row. What it finds takes the place of
-/// all other plans to heal: the rows are known.
+/// Indexes the chain into `scratch`, up to the height of the database, and compares every row. Its findings replace all
+/// other repair plans: the correct rows are known.
 pub(super) async fn compare(
     node: &Arc<Node>,
     ground: &Ground<'_>,
@@ -78,7 +78,7 @@ pub(super) async fn compare(
     lane::<meta::BlockLane>(ground, &*made, report)?;
     let remade: Option<RichLane> = meta::read(&*made)?;
     if ground.rich != remade {
-        // Another baseline, taken because the node has forgotten the first, is another history.
+        // A later baseline, taken because the node has pruned the first, gives another history.
         report.unchecked("the rich list, which is at another height or began at another", 1);
         left_out.extend(OF_RICH_LIST);
     }
@@ -118,7 +118,7 @@ pub(super) async fn compare(
     Ok(())
 }
 
-/// The rows that the comparison has found; all others were found by other means.
+/// The rows from the comparison; all others were found by other means.
 fn earlier_rows(plan: &Plan, earlier: &Plan) -> Vec<Write> {
     let of_rich_list = |spec: &TableSpec| has(&OF_RICH_LIST, spec) || spec.tag == RANK.tag;
     let old = earlier.rows.iter().filter(|(spec, ..)| of_rich_list(spec)).cloned();
@@ -133,7 +133,7 @@ fn owned(value: Option<&[u8]>) -> Option<Vec<u8>> {
     value.map(<[u8]>::to_vec)
 }
 
-/// Whether two payloads hold the same, however they are compressed.
+/// Whether two payloads are equal after decompression.
 fn same_record(
     ground: &Ground<'_>,
     codec: &Codec,

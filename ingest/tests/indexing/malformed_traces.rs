@@ -1,5 +1,5 @@
-//! Traces that no recorded node gave and some node gives: each trap of `indexing.md` §14 that the internal-transaction lane
-//! can step into.
+//! Malformed traces that some nodes give and no recorded node gave: every case of `indexing.md` §14 that concerns the
+//! internal-transaction lane.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use testkit::altered::{AlteredNode, Exchange};
 use testkit::indexed;
 use web::app::App;
 
-use crate::odd_answers::{HEIGHT, LAST, at_first, config, ending, evm, indexed_with, undisturbed};
+use crate::malformed_answers::{HEIGHT, LAST, at_first, config, ending, evm, indexed_with, undisturbed};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_does_not_trace_holds_up_nothing_but_the_traces() {

@@ -1,4 +1,5 @@
-//! What deriving needs beside the answers: the chain's rules, and tools that are costly to make and are used again.
+//! Shared input of derivation: the chain's rules, and a pool of per-worker encoders and buffers that are expensive to
+//! create.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -19,69 +20,69 @@ pub struct Rules {
     pub prefix: String,
     /// Its protobuf descriptors.
     pub registry: Arc<Registry>,
-    /// SHA-256 of the descriptor set, which tells one registry from another.
+    /// SHA-256 of the descriptor set; identifies the registry.
     pub descriptors: [u8; 32],
-    /// Whether answers are checked against what hashes prove (`indexing.md` §17).
+    /// Whether answers are checked against the hashes that commit to them (`indexing.md` §17).
     pub verified: bool,
 }
 
-/// Tools of one worker. Not shared while in use.
+/// Encoders, caches and buffers of one worker. Used by one thread at a time.
 #[derive(Debug)]
-pub struct Workshop {
+pub struct WorkerState {
     pub(crate) tx: Encoder,
     pub(crate) evm_tx: Encoder,
     pub(crate) calls: Encoder,
     pub(crate) keys: KeyCache,
-    /// A record in the making.
+    /// Buffer for the record being rendered.
     pub(crate) record: Vec<u8>,
-    /// The `tx` member of a record in the making.
+    /// Buffer for the `tx` member of that record.
     pub(crate) body: Vec<u8>,
 }
 
-/// All workshops of a process, and the rules that hold now.
+/// A pool of worker states, and the rules in force.
 #[derive(Debug)]
-pub struct Workshops {
+pub struct WorkerPool {
     codec: Arc<Codec>,
     rules: RwLock<Arc<Rules>>,
-    idle: Mutex<Vec<Workshop>>,
+    idle: Mutex<Vec<WorkerState>>,
 }
 
-impl Workshops {
-    /// Workshops for the database that `codec` was loaded from.
+impl WorkerPool {
+    /// A pool for the database that `codec` was loaded from.
     pub fn new(codec: Arc<Codec>, rules: Rules) -> Self {
         Self { codec, rules: RwLock::new(Arc::new(rules)), idle: Mutex::default() }
     }
 
-    /// What records are compressed with.
+    /// The compression of records.
     pub(crate) fn codec(&self) -> Arc<Codec> {
         Arc::clone(&self.codec)
     }
 
-    /// The rules that hold now.
+    /// The rules in force.
     pub fn rules(&self) -> Arc<Rules> {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// New descriptors, after an upgrade of the chain.
+    /// Replaces the descriptors, after an upgrade of the chain.
     pub fn set_registry(&self, registry: Arc<Registry>, descriptors: [u8; 32]) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         *rules = Arc::new(Rules { registry, descriptors, ..(**rules).clone() });
     }
 
-    /// Lends a workshop to `work`. There are never more of them than ran at the same time.
-    pub fn with<R>(&self, work: impl FnOnce(&mut Workshop) -> R) -> Result<R, schema::Error> {
+    /// Runs `work` with an idle worker state, or a new one. The pool never holds more states than ran concurrently.
+    pub fn with<R>(&self, work: impl FnOnce(&mut WorkerState) -> R) -> Result<R, schema::Error> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut workshop = match idle {
-            Some(workshop) => workshop,
-            None => self.furnish()?,
+        let mut worker = match idle {
+            Some(worker) => worker,
+            None => self.new_worker()?,
         };
-        let result = work(&mut workshop);
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(workshop);
+        let result = work(&mut worker);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
         Ok(result)
     }
 
-    fn furnish(&self) -> Result<Workshop, schema::Error> {
-        Ok(Workshop {
+    fn new_worker(&self) -> Result<WorkerState, schema::Error> {
+        Ok(WorkerState {
             tx: self.codec.encoder(Kind::Tx)?,
             evm_tx: self.codec.encoder(Kind::EvmTx)?,
             calls: self.codec.encoder(Kind::Calls)?,

@@ -1,4 +1,4 @@
-//! The NFT events of one block, one after another.
+//! Applies the NFT events of one block, in order.
 
 use std::collections::HashMap;
 
@@ -16,14 +16,14 @@ use store::{Message, Order, Txn};
 use super::first_tx::first_tx;
 use super::{NftRows, keep};
 use crate::Error;
-use crate::nft::wanted::subject;
-use crate::nft::{Answers, Asked, NftAt, Reply};
+use crate::nft::plan::subject;
+use crate::nft::{Answers, NftAt, QuestionKey, Reply};
 
-/// Who owns each token at the end of the block; `None` if it is burnt.
+/// The owner of each token at the end of the block; `None` if it is burnt.
 type FinalOwners = HashMap<(Account, String), Option<Account>>;
 
-/// A block's events on their way into the log.
-pub(super) struct Step<'s, 't> {
+/// Applies one block's events to the tables and collects the log entries.
+pub(super) struct NftApplier<'s, 't> {
     rows: &'s NftRows,
     at: At,
     answers: &'s Answers,
@@ -32,16 +32,16 @@ pub(super) struct Step<'s, 't> {
     entries: Vec<Entry>,
 }
 
-/// Whether what an event is about is known to be there.
+/// Existence of the subject of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    There,
-    NotThere,
-    /// The node has not said yet.
-    Open,
+enum Existence {
+    Exists,
+    Missing,
+    /// The node has not answered yet.
+    Unknown,
 }
 
-impl<'s, 't> Step<'s, 't> {
+impl<'s, 't> NftApplier<'s, 't> {
     pub(super) fn new(
         rows: &'s NftRows,
         at: At,
@@ -74,7 +74,7 @@ impl<'s, 't> Step<'s, 't> {
                 Ok(())
             }
             NftEvent::Mint { collection, token_id, object, owner, uri } => {
-                if self.collection(*collection, nft, tx)? != Standing::There {
+                if self.collection(*collection, nft, tx)? != Existence::Exists {
                     return Ok(());
                 }
                 match (token_id, uri, object) {
@@ -86,31 +86,31 @@ impl<'s, 't> Step<'s, 't> {
                         self.mint(nft, tx, token_name(*collection, token_id), *owner, None, None)
                     }
                     (_, _, Some(object)) => self.mint_object(nft, tx, *object, *owner),
-                    // No chain mints without telling what.
+                    // No chain emits a mint without any identifier.
                     (None, _, None) => Ok(()),
                 }
             }
             NftEvent::Transfer { token: TokenRef::Id { collection, token_id }, to } => {
-                if self.collection(*collection, nft, tx)? != Standing::There {
+                if self.collection(*collection, nft, tx)? != Existence::Exists {
                     return Ok(());
                 }
-                self.give(nft, tx, token_name(*collection, token_id), *to)
+                self.transfer(nft, tx, token_name(*collection, token_id), *to)
             }
             NftEvent::Transfer { token: TokenRef::Object(object), .. }
             | NftEvent::Burn { token: TokenRef::Object(object) }
             | NftEvent::SetUri { object, .. }
-                if self.waits_with_others(*object, nft, tx)? =>
+                if self.wait_behind_others(*object, nft, tx)? =>
             {
                 Ok(())
             }
             NftEvent::Transfer { token: TokenRef::Object(object), to } => match self.object(*object)? {
-                Some(token) => self.give(nft, tx, token, *to),
-                None if self.rows.ground.mid_chain => self.mint_object(nft, tx, *object, Some(*to)),
-                // All tokens are known, so this object is something else.
+                Some(token) => self.transfer(nft, tx, token, *to),
+                None if self.rows.context.mid_chain => self.mint_object(nft, tx, *object, Some(*to)),
+                // All tokens are known, so this object is no token.
                 None => Ok(()),
             },
             NftEvent::Burn { token: TokenRef::Id { collection, token_id } } => {
-                if self.waits_with_others(*collection, nft, tx)?
+                if self.wait_behind_others(*collection, nft, tx)?
                     || self.txn.get::<Collections>(&Owner(*collection))?.is_none()
                 {
                     return Ok(());
@@ -128,33 +128,33 @@ impl<'s, 't> Step<'s, 't> {
         }
     }
 
-    /// Whether there is a collection at `address`, found out as far as can be; `nft` waits if it is open.
-    fn collection(&mut self, address: Account, nft: &NftAt, tx: u64) -> Result<Standing, Error> {
+    /// Existence of a collection at `address`; `nft` waits if it is unknown.
+    fn collection(&mut self, address: Account, nft: &NftAt, tx: u64) -> Result<Existence, Error> {
         let owner = Owner(address);
-        if self.waits_with_others(address, nft, tx)? {
-            return Ok(Standing::Open);
+        if self.wait_behind_others(address, nft, tx)? {
+            return Ok(Existence::Unknown);
         }
         if self.txn.get::<Collections>(&owner)?.is_some() {
-            return Ok(Standing::There);
+            return Ok(Existence::Exists);
         }
         if self.txn.get::<Refused>(&owner)?.is_some() {
-            return Ok(Standing::NotThere);
+            return Ok(Existence::Missing);
         }
-        match self.answers.get(&Asked::Collection(address)) {
+        match self.answers.get(&QuestionKey::Collection(address)) {
             Some(Reply::Collection { name, creator }) => {
                 let found = self.found_collection(address, name, *creator)?;
                 self.entry(nft.place - 1, tx, new_collection(address, found))?;
-                Ok(Standing::There)
+                Ok(Existence::Exists)
             }
-            Some(Reply::Unclear) => Ok(Standing::NotThere),
+            Some(Reply::Unknown) => Ok(Existence::Missing),
             Some(_) => {
                 self.txn.put::<Refused>(&owner, &self.at.height);
-                Ok(Standing::NotThere)
+                Ok(Existence::Missing)
             }
             None => {
                 self.question(nft.place, About::Collection(subject(address, self.owners)));
                 self.wait(address, nft, tx);
-                Ok(Standing::Open)
+                Ok(Existence::Unknown)
             }
         }
     }
@@ -167,9 +167,9 @@ impl<'s, 't> Step<'s, 't> {
     ) -> Result<Collection, Error> {
         let mut found = Collection { name: name.to_owned(), ..self.of_this_block() };
         let mut creator = creator;
-        if self.rows.ground.vm == Vm::Evm
+        if self.rows.context.vm == Vm::Evm
             && let Some(first) =
-                first_tx(self.txn, &self.rows.ground.codec, &self.rows.ground.prefix, address)?
+                first_tx(self.txn, &self.rows.context.codec, &self.rows.context.prefix, address)?
         {
             (found.height, found.time) = (first.height, first.time);
             creator = first.signer;
@@ -187,7 +187,7 @@ impl<'s, 't> Step<'s, 't> {
         Ok(self.txn.get::<ObjectTokens>(&Owner(object))?.map(|Message(token)| token))
     }
 
-    /// A token of which only the object is known: what it is the node tells.
+    /// Mints a token that is known by its object only: the node identifies it.
     fn mint_object(
         &mut self,
         nft: &NftAt,
@@ -195,14 +195,14 @@ impl<'s, 't> Step<'s, 't> {
         object: Account,
         owner: Option<Account>,
     ) -> Result<(), Error> {
-        if self.waits_with_others(object, nft, tx)? || self.txn.get::<Refused>(&Owner(object))?.is_some() {
+        if self.wait_behind_others(object, nft, tx)? || self.txn.get::<Refused>(&Owner(object))?.is_some() {
             return Ok(());
         }
-        match self.answers.get(&Asked::Object(object)) {
+        match self.answers.get(&QuestionKey::Object(object)) {
             Some(Reply::Token { collection, token_id, uri }) => {
                 let (collection, token_id, uri) = (*collection, token_id.clone(), uri.clone());
-                // A transfer does not name the collection: that may be what is not known.
-                if self.collection(collection, nft, tx)? != Standing::There {
+                // A transfer does not name the collection, which may be unknown.
+                if self.collection(collection, nft, tx)? != Existence::Exists {
                     return Ok(());
                 }
                 self.mint(nft, tx, token_name(collection, &token_id), owner, Some(object), Some(uri))
@@ -220,8 +220,8 @@ impl<'s, 't> Step<'s, 't> {
         }
     }
 
-    /// A token that did not exist, or was not known. If neither the event nor the node has told the URI yet, the token
-    /// does without until it is known.
+    /// Mints a token that did not exist or was unknown. Without a URI from the event or the node, the URI is filled in
+    /// later.
     fn mint(
         &mut self,
         nft: &NftAt,
@@ -242,8 +242,8 @@ impl<'s, 't> Step<'s, 't> {
             token: token.clone(),
         };
         let stays = self.owners.get(&(collection, token.token_id.clone())).is_none_or(Option::is_some);
-        let told = self.answers.get(&Asked::Uri(collection, token.token_id.clone()));
-        match (uri, told) {
+        let answer = self.answers.get(&QuestionKey::Uri(collection, token.token_id.clone()));
+        match (uri, answer) {
             (Some(uri), _) => mint.uri = uri,
             (None, Some(Reply::Uri(uri))) => uri.clone_into(&mut mint.uri),
             (None, None) if stays => {
@@ -252,23 +252,23 @@ impl<'s, 't> Step<'s, 't> {
                 let object = mint.object.clone();
                 self.question(nft.place, About::Uri(TokenKey { collection, token_id, object }));
             }
-            // The node says that it has none, or the token is burnt before anybody could ask.
+            // The node answered that it has none, or the token was burnt before the question could be asked.
             (None, _) => {}
         }
         self.entry(nft.place, tx, Change::Mint(mint))
     }
 
-    /// Older Move chains do not tell the first owner: it is the collection's creator.
+    /// Older Move chains do not emit the first owner: it is the collection's creator.
     fn creator(&self, collection: Account) -> Result<Option<Account>, Error> {
         let row = self.txn.get::<Collections>(&Owner(collection))?;
         Ok(row.and_then(|Message(row)| Account::from_bytes(&row.creator)))
     }
 
-    fn give(&mut self, nft: &NftAt, tx: u64, token: TokenName, to: Account) -> Result<(), Error> {
+    fn transfer(&mut self, nft: &NftAt, tx: u64, token: TokenName, to: Account) -> Result<(), Error> {
         let Some(collection) = Account::from_bytes(&token.collection) else { return Ok(()) };
         let key = (Owner(collection), Text(token.token_id.clone()));
         if self.txn.get::<Tokens>(&key)?.is_none() {
-            // First met on the move: it was minted before the index began.
+            // First seen in a transfer: it was minted before the index began.
             return self.mint(nft, tx, token, Some(to), None, None);
         }
         self.entry(nft.place, tx, Change::Transfer(Transfer { token, owner: to.as_bytes().to_vec() }))
@@ -276,7 +276,7 @@ impl<'s, 't> Step<'s, 't> {
 
     fn entry(&mut self, place: u32, tx: u64, change: Change) -> Result<(), Error> {
         // On Move chains a token's transactions are those of its object.
-        let tx = if self.rows.ground.vm == Vm::Move { 0 } else { tx };
+        let tx = if self.rows.context.vm == Vm::Move { 0 } else { tx };
         let entry = Entry { place, tx, change: Some(change) };
         fold::apply(self.txn, self.at, &entry)?;
         self.entries.push(entry);
@@ -288,15 +288,15 @@ impl<'s, 't> Step<'s, 't> {
         self.txn.put::<Questions>(&number, &Message(Question { about: Some(about) }));
     }
 
-    /// Whether earlier events wait about `subject`: for an answer, or for their turn after it.
-    fn others_wait(&self, subject: Account) -> Result<bool, Error> {
+    /// Whether earlier events about `subject` wait for an answer or for their turn.
+    fn has_pending(&self, subject: Account) -> Result<bool, Error> {
         let waiting = store::table::rows::<Waiting>(self.txn, &Owner(subject), Order::Asc, 1)?;
         Ok(waiting.first().is_some_and(|((_, height, _), _)| *height <= self.at.height))
     }
 
-    /// Makes an event wait if earlier ones about its subject do, and returns whether it does.
-    fn waits_with_others(&mut self, subject: Account, nft: &NftAt, tx: u64) -> Result<bool, Error> {
-        let waits = self.others_wait(subject)?;
+    /// Makes an event wait if earlier ones about its subject do; returns whether it waits.
+    fn wait_behind_others(&mut self, subject: Account, nft: &NftAt, tx: u64) -> Result<bool, Error> {
+        let waits = self.has_pending(subject)?;
         if waits {
             self.wait(subject, nft, tx);
         }

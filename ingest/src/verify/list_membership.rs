@@ -1,6 +1,6 @@
-//! In which lists the sequences of sampled heights stand: exactly in those in which their blocks put them.
+//! List membership: each sequence of the sampled heights must be in exactly the lists that its block puts it in.
 //!
-//! Memory grows with the sampled sequences; each list's table is read once, however many they are.
+//! Memory grows with the sampled sequences; each list's table is scanned once.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ use store::{Bounds, List, Snapshot, TableSpec};
 
 use crate::Error;
 
-/// Which sequences a list holds.
+/// The kind of sequences in a list.
 #[derive(Clone, Copy)]
 enum Of {
     Txs,
@@ -34,11 +34,11 @@ const LISTS: [(&TableSpec, Of); 5] = [
 pub(super) struct Sequences {
     pub(super) txs: RangeInclusive<u64>,
     pub(super) evm_txs: RangeInclusive<u64>,
-    /// None where call frames are not compared.
+    /// None if call frames are not compared.
     pub(super) calls: Option<RangeInclusive<u64>>,
 }
 
-/// Who must have what.
+/// The expected entries of lists.
 #[derive(Default)]
 pub(super) struct Members {
     heights: Vec<Sequences>,
@@ -47,7 +47,7 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Adds what a height makes; heights come in ascending order.
+    /// Adds the entries of a height; heights come in ascending order.
     pub(super) fn add(&mut self, made: &dyn Snapshot, sequences: Sequences) -> Result<(), Error> {
         for (spec, _) in LISTS {
             store::for_each_row(made, spec, Bounds::all(), |key, value| {
@@ -61,12 +61,12 @@ impl Members {
         Ok(())
     }
 
-    /// Compares with what is stored.
+    /// Compares them with the stored lists.
     pub(super) fn compare(mut self, ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
         report.checked("places in lists", self.expected.len() as u64);
         for (spec, of) in LISTS {
             store::for_each_row(ground.snapshot, spec, Bounds::all(), |key, value| {
-                // What does not decode the audit has found.
+                // Malformed rows are findings of the audit.
                 let (Some((owner, _)), Some(seq)) = (key.split_last_chunk::<8>(), u64::decode(value)) else {
                     return Ok(());
                 };
@@ -99,7 +99,7 @@ impl Members {
             Of::EvmTxs => Some(height.evm_txs.clone()),
             Of::Calls => height.calls.clone(),
         };
-        // Those without call frames stand where they would: they hold nothing.
+        // Heights without call frames sort by their place: they hold nothing.
         let ends_below = |height: &Sequences| range(height).is_none_or(|range| *range.end() < seq);
         if matches!(of, Of::Calls) {
             return self.heights.iter().any(|height| range(height).is_some_and(|range| range.contains(&seq)));

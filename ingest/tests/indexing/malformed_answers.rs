@@ -1,5 +1,5 @@
-//! Answers that no recorded node gave and some node gives: each trap of `indexing.md` §14 that the block lane can
-//! step into.
+//! Malformed answers that some nodes give and no recorded node gave: every case of `indexing.md` §14 that concerns the
+//! block lane.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,7 +86,7 @@ fn said_by_node(error: Error) -> (u64, node::Error) {
     }
 }
 
-/// Alters the first answers to some questions: `times` to each, as `odd` does it.
+/// Alters the first `times` answers to each of some questions, with `odd`.
 pub(crate) fn at_first(
     times: u64,
     is_asked: impl Fn(&Exchange<'_>) -> bool + Send + Sync + 'static,
@@ -320,7 +320,7 @@ async fn a_block_of_another_chain_behind_the_same_address_stops_the_index() {
     assert!(reached < HEIGHT);
 }
 
-/// A transaction with one message of a type that nobody knows, base64: body, auth info, one signature.
+/// A transaction with one message of an unknown type, base64: body, auth info, one signature.
 const OF_UNKNOWN_TYPE: &str = "ChUKEwoML25vLnN1Y2guTXNnEgMKAUESABoBAA==";
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Sampled heights, derived again, against what is stored of them.
+//! Sampled comparison: heights derived again, against the stored rows.
 
 use std::ops::RangeInclusive;
 
@@ -16,15 +16,15 @@ use serde_json::Value;
 use store::{Bounds, Key as _, Message, Order, Snapshot, Store as _, Table, TableSpec, Value as _};
 
 use super::chain::{Chain, Derived};
-use super::made::{self, Nfts};
-use super::members::{Members, Sequences};
+use super::expected_rows::{self, Nfts};
+use super::list_membership::{Members, Sequences};
 use super::sample;
 use crate::Error;
 
 /// Heights that are derived at once.
 const AT_ONCE: usize = 8;
 
-/// Compares about `n` heights, and those that the report has suspicions about.
+/// Compares about `n` heights, and those that the report suspects.
 pub(super) async fn heights(
     chain: &Chain,
     ground: &Ground<'_>,
@@ -92,7 +92,7 @@ impl Walk<'_> {
             derived.block.answers = chain.answers(&derived.block).await?;
         }
         let calls = calls_before(ground, height)?;
-        let made = made::rows(chain, ground, derived, (&before, &calls))?;
+        let made = expected_rows::rows(chain, ground, derived, (&before, &calls))?;
         let made = made.snapshot()?;
         let check = Check { ground, height, made: &*made };
         check.block(derived, report)?;
@@ -157,7 +157,7 @@ fn calls_before(ground: &Ground<'_>, height: u64) -> Result<CallLane, Error> {
     Ok(CallLane { height: height - 1, calls, ..CallLane::default() })
 }
 
-/// One height: what it makes against what is stored.
+/// One height: expected rows against stored rows.
 struct Check<'a> {
     ground: &'a Ground<'a>,
     height: u64,
@@ -177,7 +177,8 @@ impl Check<'_> {
         report.row(kind, (spec, key, stored), words, Remedy::Index(self.height));
     }
 
-    /// The block's row. Who proposed it is compared where the node knows him: validators come and go, and change names.
+    /// The block's row. The proposer is compared if the node knows the validator: validators come and go, and change
+    /// names.
     fn block(&self, derived: &Derived, report: &mut Report) -> Result<(), Error> {
         let key = self.height.to_be_bytes();
         let (stored, made) =
@@ -206,7 +207,7 @@ impl Check<'_> {
         })
     }
 
-    /// Every row by hash that the height makes is stored; it says nothing that the record does not.
+    /// Every hash row of the height is stored; it holds nothing beyond the record.
     fn hashes(&self, spec: &'static TableSpec, report: &mut Report) -> Result<(), Error> {
         store::for_each_row(self.made, spec, Bounds::all(), |key, value| {
             let stored = self.ground.snapshot.get(spec, key)?;

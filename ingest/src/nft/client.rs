@@ -1,7 +1,9 @@
-//! Questions about the NFTs of one height, put to the node.
+//! NFT metadata client: sends the questions about one height to the node.
 //!
-//! What must hold: an answer is final (`settled`); only a contract's or a module's own refusal, or an answer that does
-//! not decode, is a no. Every other failure leaves the question open.
+//! # Invariants
+//! * An answer is final (`settled`).
+//! * Only a refusal by the contract or module, or an answer that does not decode, is a "no". Every other failure leaves
+//!   the question open.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,35 +17,35 @@ use schema::nft::{About, Subject};
 use super::Reply;
 use crate::settled::{Returned, Settled, call_all};
 
-/// Questions of one height that are under way at once, where each is a request of its own.
-const AT_ONCE: usize = 16;
+/// Concurrent requests for one height, if each question is a request of its own.
+const CONCURRENT_REQUESTS: usize = 16;
 
-/// Asks the node of one chain.
-pub(crate) struct Asker {
+/// Queries the node of one chain.
+pub(crate) struct MetadataClient {
     pub(crate) settled: Settled,
     vm: Vm,
-    /// A question was given up, and since then none was answered.
-    deaf: AtomicBool,
+    /// A request has timed out, and none was answered since.
+    unresponsive: AtomicBool,
 }
 
-impl Asker {
-    /// Asks about a chain of this kind.
+impl MetadataClient {
+    /// A client for a chain with this VM.
     pub(crate) fn new(settled: Settled, vm: Vm) -> Self {
-        Self { settled, vm, deaf: AtomicBool::new(false) }
+        Self { settled, vm, unresponsive: AtomicBool::new(false) }
     }
 
     fn node(&self) -> &Node {
         &self.settled.node
     }
 
-    /// Whether the node has not answered of late.
-    pub(crate) fn is_deaf(&self) -> bool {
-        self.deaf.load(Ordering::Relaxed)
+    /// Whether the last requests timed out.
+    pub(crate) fn is_unresponsive(&self) -> bool {
+        self.unresponsive.load(Ordering::Relaxed)
     }
 
-    /// A question was given up.
+    /// A request has timed out.
     pub(crate) fn give_up(&self) {
-        self.deaf.store(true, Ordering::Relaxed);
+        self.unresponsive.store(true, Ordering::Relaxed);
     }
 
     /// A probe of an indexed height, if its questions need one and its block yields one.
@@ -54,7 +56,7 @@ impl Asker {
         }
     }
 
-    /// Whether the node has the service that this chain's questions go to.
+    /// Whether the service for this chain's questions is configured.
     pub(crate) fn can_ask(&self) -> bool {
         match self.vm {
             Vm::Evm => self.node().evm.is_some(),
@@ -63,8 +65,8 @@ impl Asker {
         }
     }
 
-    /// The answers to `questions`, in their order, as it was at `height`, of whose block `probe` is, or as it is if the
-    /// node has forgotten that height. After an error the question is to be asked again.
+    /// The answers to `questions`, in their order, for the state of `height` (`probe` is of its block), or for the
+    /// latest state if that one is pruned. A question with an error must be asked again.
     pub(crate) async fn ask(
         &self,
         height: u64,
@@ -81,12 +83,12 @@ impl Asker {
                     Err(error) => return vec![Err(error); questions.len()],
                 };
                 let asked: Vec<_> = questions.iter().map(|about| self.by_rest(rest, &state, about)).collect();
-                futures_util::stream::iter(asked).buffered(AT_ONCE).collect().await
+                futures_util::stream::iter(asked).buffered(CONCURRENT_REQUESTS).collect().await
             }
-            _ => vec![Ok(Reply::Unclear); questions.len()],
+            _ => vec![Ok(Reply::Unknown); questions.len()],
         };
         if replies.iter().any(Result::is_ok) {
-            self.deaf.store(false, Ordering::Relaxed);
+            self.unresponsive.store(false, Ordering::Relaxed);
         }
         replies
     }
@@ -108,19 +110,22 @@ impl Asker {
         match about {
             About::Collection(subject) => {
                 let contract = bech32(&subject.address);
-                let info = fixed(state, |state| rest.wasm_smart(&contract, r#"{"contract_info":{}}"#, state))
-                    .await?;
+                let info = answer_or_refusal(state, |state| {
+                    rest.wasm_smart(&contract, r#"{"contract_info":{}}"#, state)
+                })
+                .await?;
                 let Some(name) = info.and_then(|info| wasm::contract_name(&info)) else {
                     return Ok(Reply::No);
                 };
-                let contract = fixed(state, |state| rest.wasm_contract(&contract, state)).await?;
+                let contract = answer_or_refusal(state, |state| rest.wasm_contract(&contract, state)).await?;
                 let creator = contract.and_then(|contract| wasm::contract_creator(&contract, prefix));
                 Ok(Reply::Collection { name, creator })
             }
             About::Uri(token) => {
                 let contract = bech32(&token.collection);
                 let query = serde_json::json!({ "nft_info": { "token_id": token.token_id } }).to_string();
-                let info = fixed(state, |state| rest.wasm_smart(&contract, &query, state)).await?;
+                let info =
+                    answer_or_refusal(state, |state| rest.wasm_smart(&contract, &query, state)).await?;
                 Ok(info.and_then(|info| wasm::token_uri(&info)).map_or(Reply::No, Reply::Uri))
             }
             About::Object(_) => Ok(Reply::No),
@@ -131,7 +136,7 @@ impl Asker {
 async fn move_object(rest: &Rest, state: &StateAt, about: &About) -> Result<Reply, Error> {
     let resource = |address: &[u8], tag: &'static str| {
         let address = Account::from_bytes(address).map(|address| address.to_hex()).unwrap_or_default();
-        fixed(state, move |state| {
+        answer_or_refusal(state, move |state| {
             let address = address.clone();
             async move { rest.move_resource(&address, tag, state).await }
         })
@@ -159,23 +164,23 @@ async fn move_object(rest: &Rest, state: &StateAt, about: &About) -> Result<Repl
     })
 }
 
-/// What is to be asked next of an EVM contract.
+/// The next call to an EVM contract.
 enum Step {
-    /// Whether it says that it is an ERC-721 (ERC-165).
+    /// ERC-165: does it declare ERC-721?
     Erc165,
-    /// Whether it tells the owner of a token as its events do.
+    /// Does it return the same owner of a token as its events?
     OwnerOf,
     Name,
     Uri,
     Done(Result<Reply, Error>),
 }
 
-/// Asks all contracts together, each its next question, until all have answered.
+/// Batches the next call of every contract, until all have answered.
 async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<Reply, Error>> {
     let first = |about: &About| match about {
         About::Collection(_) => Step::Erc165,
         About::Uri(_) => Step::Uri,
-        About::Object(_) => Step::Done(Ok(Reply::Unclear)),
+        About::Object(_) => Step::Done(Ok(Reply::Unknown)),
     };
     let mut steps: Vec<Step> = questions.iter().map(first).collect();
     loop {
@@ -189,7 +194,7 @@ async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<R
                     places.push(place);
                     calls.push(call);
                 }
-                // What has no such address or number is no contract or token of this kind.
+                // An invalid address or number is no contract or token of this kind.
                 None => *step = Step::Done(Ok(Reply::No)),
             }
         }
@@ -204,7 +209,7 @@ async fn erc721(evm: &Evm, state: &StateAt, questions: &[About]) -> Vec<Result<R
             };
         }
     }
-    let reply = |step| if let Step::Done(reply) = step { reply } else { Ok(Reply::Unclear) };
+    let reply = |step| if let Step::Done(reply) = step { reply } else { Ok(Reply::Unknown) };
     steps.into_iter().map(reply).collect()
 }
 
@@ -225,14 +230,14 @@ fn call(step: &Step, about: &About) -> Option<ContractCall> {
     Some(ContractCall { to, data })
 }
 
-/// What follows from an answer; `None` is the contract's no.
+/// The step after an answer; `None` is a revert.
 fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
     let subject = if let About::Collection(subject) = about { subject } else { &Subject::default() };
     let done = |reply| Step::Done(Ok(reply));
     match step {
         Step::Erc165 if answer.and_then(abi::read_bool) == Some(true) => Step::Name,
         Step::Erc165 if subject.owner.is_empty() || decimal(&subject.token_id).is_none() => {
-            done(Reply::Unclear)
+            done(Reply::Unknown)
         }
         Step::Erc165 => Step::OwnerOf,
         Step::OwnerOf => match answer.and_then(abi::read_address) {
@@ -250,12 +255,12 @@ fn next(step: &Step, about: &About, answer: Option<&[u8]>) -> Step {
 
 /// The number that an EVM token's id is.
 fn decimal(token_id: &str) -> Option<U256> {
-    // What is no number is no token of this kind.
+    // A non-number is no token of this kind.
     U256::from_str_radix(token_id, 10).ok()
 }
 
-/// The answer to a question about `state`, or about the latest where that one is pruned; `None` is a fixed no.
-async fn fixed<T, F>(state: &StateAt, ask: impl Fn(StateAt) -> F) -> Result<Option<T>, Error>
+/// The answer for `state`, or for the latest one if that is pruned; `None` if the contract or module refuses.
+async fn answer_or_refusal<T, F>(state: &StateAt, ask: impl Fn(StateAt) -> F) -> Result<Option<T>, Error>
 where
     F: Future<Output = Result<T, Error>>,
 {
