@@ -4,7 +4,7 @@
 //! its own. At commit each table's writes are sorted by key, which engines take several times faster than
 //! unsorted ones; of several writes to a key the last one counts.
 
-use crate::engine::TableSpec;
+use crate::spec::TableSpec;
 
 /// Puts and deletes that a store applies together or not at all.
 #[derive(Debug, Default)]
@@ -217,7 +217,7 @@ pub(crate) fn head(key: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Access;
+    use crate::spec::Access;
 
     const A: &TableSpec = &TableSpec { name: "a", tag: 1, access: Access::Scan };
     const B: &TableSpec = &TableSpec { name: "b", tag: 2, access: Access::Scan };

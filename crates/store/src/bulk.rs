@@ -2,8 +2,9 @@
 
 use crate::{
     batch::Batch,
-    engine::{Durability, Store, TableSpec},
+    engine::{Durability, Store},
     error::Error,
+    spec::TableSpec,
 };
 
 /// Bytes of one commit: some ten thousand rows, which an engine takes in milliseconds.

@@ -78,21 +78,21 @@ pub mod list;
 pub mod mem;
 pub mod ranked;
 pub mod rocks;
+pub mod spec;
 pub mod table;
 pub mod txn;
 pub mod value;
 
 pub use batch::Batch;
 pub use bulk::BulkWriter;
-pub use engine::{
-    Access, Bounds, Durability, Order, Row, Snapshot, Store, TableSpec, for_each_row, prefix_end,
-};
+pub use engine::{Bounds, Durability, Order, Row, Snapshot, Store, for_each_row, prefix_end};
 pub use error::Error;
 pub use key::{Key, PrefixOf};
 pub use list::{COUNT, List};
 pub use mem::MemStore;
 pub use ranked::{RANK, Ranked};
 pub use rocks::{Backup, Backups, Damage, RocksOptions, RocksStore};
+pub use spec::{Access, TableSpec};
 pub use table::Table;
 pub use txn::{Before, Counts, Pending, Txn};
 pub use value::{Message, Value};

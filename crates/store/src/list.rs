@@ -18,9 +18,10 @@ pub use audit::{Fault, audit, mend};
 pub use truncate::{truncate, truncate_owners};
 
 use crate::{
-    engine::{Access, Bounds, Order, Snapshot, TableSpec},
+    engine::{Bounds, Order, Snapshot},
     error::Error,
     key::Key,
+    spec::{Access, TableSpec},
     table::corrupt,
     value::Value,
 };

@@ -11,8 +11,9 @@ use std::{
 
 use crate::{
     batch::Batch,
-    engine::{Bounds, Durability, Order, Row, Snapshot, Store, TableSpec},
+    engine::{Bounds, Durability, Order, Row, Snapshot, Store},
     error::Error,
+    spec::TableSpec,
 };
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;

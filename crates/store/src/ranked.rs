@@ -26,9 +26,10 @@ pub use audit::{Fault, audit, repair};
 
 use self::towers::Set;
 use crate::{
-    engine::{Access, Bounds, Order, Snapshot, TableSpec, prefix_end},
+    engine::{Bounds, Order, Snapshot, prefix_end},
     error::Error,
     key::Key,
+    spec::{Access, TableSpec},
     table::{RowOf, Table, decode_row},
     txn::Txn,
     value::Value,

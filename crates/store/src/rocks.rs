@@ -9,6 +9,7 @@
 mod backup;
 mod damage;
 mod directory;
+mod disk;
 mod fault;
 mod follower;
 mod options;
@@ -32,8 +33,9 @@ pub use self::{
 use self::{fault::fault, follower::Follower, snapshot::RocksSnapshot, space::Space, still::Still};
 use crate::{
     batch::Batch,
-    engine::{Durability, Snapshot, Store, TableSpec},
+    engine::{Durability, Snapshot, Store},
     error::Error,
+    spec::TableSpec,
 };
 
 /// A store in a directory.
@@ -163,7 +165,7 @@ impl RocksStore {
 
     /// Bytes that are free on its file system.
     pub fn free_bytes(&self) -> Result<u64, Error> {
-        space::free(&self.path)
+        disk::free_bytes(&self.path)
     }
 
     fn moment(&self) -> RocksSnapshot<'_> {

@@ -3,9 +3,10 @@
 //! A row that does not decode is an error with table and key, never skipped.
 
 use crate::{
-    engine::{Bounds, Order, Snapshot, TableSpec, prefix_end},
+    engine::{Bounds, Order, Snapshot, prefix_end},
     error::Error,
     key::{Key, PrefixOf, successor},
+    spec::TableSpec,
     value::Value,
 };
 

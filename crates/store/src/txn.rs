@@ -23,10 +23,11 @@ pub use self::before::Before;
 use self::{before::Noting, overlay::Overlay};
 use crate::{
     batch::{Batch, head},
-    engine::{Bounds, Order, Row, Snapshot, TableSpec},
+    engine::{Bounds, Order, Row, Snapshot},
     error::Error,
     key::Key,
     list::{self, COUNT, List, stored_len},
+    spec::TableSpec,
     table::{Table, corrupt, decode_value},
     value::{Value, put_varint},
 };

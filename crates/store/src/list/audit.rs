@@ -5,9 +5,10 @@
 
 use crate::{
     bulk::BulkWriter,
-    engine::{Bounds, Durability, Order, Snapshot, Store, TableSpec, for_each_row, prefix_end},
+    engine::{Bounds, Durability, Order, Snapshot, Store, for_each_row, prefix_end},
     error::Error,
     list::{COUNT, entry_key},
+    spec::TableSpec,
     value::Value,
 };
 

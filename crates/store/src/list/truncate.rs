@@ -5,10 +5,11 @@
 
 use crate::{
     batch::Batch,
-    engine::{Bounds, Durability, Order, Snapshot, Store, TableSpec, prefix_end},
+    engine::{Bounds, Durability, Order, Snapshot, Store, prefix_end},
     error::Error,
     key::successor,
     list::{COUNT, decode_number, entry_below_len, entry_key, raw_position, stored_len},
+    spec::TableSpec,
     value::Value,
 };
 

@@ -6,9 +6,10 @@ use twox_hash::XxHash3_64;
 
 use super::{RANK, Ranked};
 use crate::{
-    engine::{Bounds, Order, Row, Snapshot, TableSpec, prefix_end},
+    engine::{Bounds, Order, Row, Snapshot, prefix_end},
     error::Error,
     key::{Key, successor},
+    spec::TableSpec,
     table::corrupt,
     txn::Txn,
     value::{put_varint, take_varint},

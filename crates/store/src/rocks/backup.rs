@@ -15,7 +15,7 @@ use rocksdb::{
 };
 
 use super::{Handle, RocksOptions, fault::fault};
-use crate::{engine::TableSpec, error::Error};
+use crate::{error::Error, spec::TableSpec};
 
 /// Files that are copied at a time.
 const AT_ONCE: i32 = 4;

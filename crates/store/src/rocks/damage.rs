@@ -8,7 +8,7 @@ use std::{fmt, iter, path::Path};
 use rocksdb::{DB, DBRawIterator, LiveFile, ReadOptions};
 
 use super::{Handle, RocksOptions, RocksStore, Role, directory, family, fault::fault};
-use crate::{engine::TableSpec, error::Error};
+use crate::{error::Error, spec::TableSpec};
 
 /// Rows of a table that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use std::{
 use rocksdb::{DB, Options};
 
 use super::fault::fault;
-use crate::{engine::TableSpec, error::Error};
+use crate::{error::Error, spec::TableSpec};
 
 /// Refuses to own anything but a new or empty directory, or a database with `tables` or fewer.
 pub(super) fn check_owned(path: &Path, tables: &[&TableSpec]) -> Result<(), Error> {

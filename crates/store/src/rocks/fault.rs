@@ -7,8 +7,8 @@ use std::path::Path;
 
 use rocksdb::ErrorKind;
 
-use super::space;
-use crate::{engine::TableSpec, error::Error};
+use super::disk::free_bytes;
+use crate::{error::Error, spec::TableSpec};
 
 /// The error that came of `doing` something with the database in `path`.
 pub(super) fn fault(path: &Path, doing: &'static str, error: rocksdb::Error) -> Error {
@@ -18,7 +18,7 @@ pub(super) fn fault(path: &Path, doing: &'static str, error: rocksdb::Error) -> 
     match kind {
         ErrorKind::IOError if LOCKED.iter().any(|words| message.contains(words)) => Error::InUse { path },
         ErrorKind::IOError if message.contains(FULL) => {
-            let free = space::free(&path).unwrap_or(0);
+            let free = free_bytes(&path).unwrap_or(0);
             Error::NoSpace { path, free, reserve: 0 }
         }
         ErrorKind::Corruption => {

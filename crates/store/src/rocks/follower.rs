@@ -28,7 +28,7 @@ use std::{
 use rocksdb::{Cache, DB};
 
 use super::{Handle, RocksOptions, directory::Listing, fault::fault, skipped};
-use crate::{engine::TableSpec, error::Error};
+use crate::{error::Error, spec::TableSpec};
 
 pub(super) struct Follower {
     source: Source,

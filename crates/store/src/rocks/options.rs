@@ -12,7 +12,7 @@ use rocksdb::{
     Options,
 };
 
-use crate::engine::{Access, TableSpec};
+use crate::spec::{Access, TableSpec};
 
 /// Limits of an open database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,7 +30,7 @@ use super::{
     fault::fault,
     still::Still,
 };
-use crate::{engine::TableSpec, error::Error};
+use crate::{error::Error, spec::TableSpec};
 
 /// As large as a table file of RocksDB's becomes.
 const FILE_BYTES: u64 = 64 << 20;

@@ -3,7 +3,7 @@
 use rocksdb::properties;
 
 use super::{RocksStore, family, fault::fault};
-use crate::{engine::TableSpec, error::Error};
+use crate::{error::Error, spec::TableSpec};
 
 /// Size of one table. Rows and bytes that were deleted or replaced count until a compaction drops them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::{
     family,
     fault::{fault, of_table},
 };
-use crate::{engine::TableSpec, error::Error};
+use crate::{error::Error, spec::TableSpec};
 
 /// Names of the table files that `db` shows.
 pub(super) fn shown(db: &DB, path: &Path) -> Result<BTreeSet<String>, Error> {

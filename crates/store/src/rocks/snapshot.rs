@@ -14,8 +14,9 @@ use super::{
     follower::Secondary,
 };
 use crate::{
-    engine::{Bounds, Order, Row, Snapshot, TableSpec},
+    engine::{Bounds, Order, Row, Snapshot},
     error::Error,
+    spec::TableSpec,
 };
 
 pub(super) struct RocksSnapshot<'a> {

@@ -8,12 +8,12 @@
 //! to table files and starts another log; the log with half of a commit is not read again.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use super::fault::fault;
+use super::{disk::free_bytes, fault::fault};
 use crate::error::Error;
 
 /// A disk that is filled at 1 GB/s loses 100 MB of the reserve between two looks.
@@ -56,7 +56,7 @@ impl Space {
 
     /// Fails if `bytes` that are about to be written would leave less than the reserve.
     fn look_for(&self, bytes: usize) -> Result<(), Error> {
-        let free = free(&self.path)?;
+        let free = free_bytes(&self.path)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if free < self.reserve.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX)) {
             *last = None;
@@ -75,18 +75,6 @@ impl Space {
     }
 }
 
-/// Bytes that the file system of `path` still gives to an ordinary user.
-pub(super) fn free(path: &Path) -> Result<u64, Error> {
-    match rustix::fs::statvfs(path) {
-        Ok(found) => Ok(found.f_bavail.saturating_mul(found.f_frsize)),
-        Err(error) => Err(Error::Engine {
-            path: path.to_owned(),
-            doing: "asking for the free space",
-            message: error.to_string(),
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,7 +87,7 @@ mod tests {
     fn what_is_about_to_be_written_needs_room_beside_the_reserve() {
         let directory = tempfile::tempdir().unwrap();
         // Other programs take less than this meanwhile.
-        let reserve = free(directory.path()).unwrap().saturating_sub(256 << 20);
+        let reserve = free_bytes(directory.path()).unwrap().saturating_sub(256 << 20);
         let space = Space::new(directory.path().to_owned(), reserve);
         space.look().unwrap();
         assert!(matches!(space.spend(usize::MAX / 2), Err(Error::NoSpace { .. })));

@@ -15,7 +15,7 @@ use std::{
 use rocksdb::DB;
 
 use super::fault::fault;
-use crate::{engine::TableSpec, error::Error};
+use crate::{error::Error, spec::TableSpec};
 
 /// Names of the damaged tables, one a line. Beside RocksDB's files, which have other names.
 const MARKER: &str = "DAMAGED";

@@ -16,9 +16,10 @@ use twox_hash::xxhash3_64::Hasher;
 use super::Tail;
 use crate::{
     batch::Batch,
-    engine::{Snapshot, TableSpec},
+    engine::Snapshot,
     error::Error,
     list::{COUNT, entry_key, stored_len},
+    spec::TableSpec,
     value::{Value as _, put_varint, take_varint},
 };
 

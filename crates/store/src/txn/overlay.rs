@@ -8,9 +8,10 @@ use std::{
 use super::before::Noting;
 use crate::{
     batch::Batch,
-    engine::{Bounds, Order, Row, Snapshot, TableSpec},
+    engine::{Bounds, Order, Row, Snapshot},
     error::Error,
     key::successor,
+    spec::TableSpec,
 };
 
 /// A new value; `None` if the row was deleted.

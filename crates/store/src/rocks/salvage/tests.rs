@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{
     batch::Batch,
-    engine::{Access, Bounds, Durability, Order, Store as _},
+    engine::{Bounds, Durability, Order, Store as _},
+    spec::Access,
 };
 
 const APPEND: &TableSpec = &TableSpec { name: "append", tag: 0x11, access: Access::Append };
