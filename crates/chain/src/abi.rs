@@ -5,7 +5,7 @@
 
 use alloy::primitives::U256;
 
-use crate::chosen;
+use crate::sanitize;
 
 const WORD: usize = 32;
 const SELECTOR: usize = 4;
@@ -53,7 +53,7 @@ pub fn read_string(answer: &[u8]) -> Option<String> {
     let length = number(answer, at)?;
     let from = at.checked_add(WORD)?;
     let text = std::str::from_utf8(answer.get(from..from.checked_add(length)?)?).ok()?;
-    chosen::bounded(text)
+    sanitize::bounded(text)
 }
 
 /// A returned `bool`.
@@ -109,9 +109,9 @@ mod tests {
         assert_eq!(read_string(&string("a\0bä".as_bytes())).unwrap(), "abä");
         // Some contracts leave out the padding.
         assert_eq!(read_string(&string(b"cats")[..2 * WORD + 4]).unwrap(), "cats");
-        let longest = vec![b'x'; chosen::MAX_TEXT];
-        assert_eq!(read_string(&string(&longest)).unwrap().len(), chosen::MAX_TEXT);
-        assert_eq!(read_string(&string(&vec![b'x'; chosen::MAX_TEXT + 1])), None);
+        let longest = vec![b'x'; sanitize::MAX_TEXT];
+        assert_eq!(read_string(&string(&longest)).unwrap().len(), sanitize::MAX_TEXT);
+        assert_eq!(read_string(&string(&vec![b'x'; sanitize::MAX_TEXT + 1])), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::address::Account;
 use crate::hash::{Hash, parse_hash};
 use crate::involved::{is_address_topic, topic_account};
 use crate::json::{push_list, push_member, push_str};
-use crate::lenient::{list, optional_text, text, texts};
+use crate::serde_lenient::{list, optional_text, text, texts};
 
 /// One receipt.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::hash::Hash;
-use crate::lenient::{number, text};
 use crate::merkle::{leaf, root};
+use crate::serde_lenient::{number, text};
 use crate::time::{BadTime, push_timestamp};
 use crate::wire::{push_bytes_field, push_message_field, push_varint_field};
 

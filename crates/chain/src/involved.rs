@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::account_set::AccountSet;
 use crate::address::Account;
 use crate::comet::Event;
-use crate::lenient::{text, texts};
+use crate::serde_lenient::{text, texts};
 use crate::vm::Vm;
 
 /// Most digits of an address in hex.

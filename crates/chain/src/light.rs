@@ -12,15 +12,15 @@ use ed25519_consensus::{Signature, VerificationKeyBytes, batch};
 use serde::Deserialize;
 use thiserror::Error;
 
-mod draws;
+mod batch_factors;
 
-use self::draws::Draws;
+use self::batch_factors::FactorSeed;
 use crate::comet::BlockAnswer;
 use crate::commit::{Commit, SIGNED};
 use crate::hash::{Hash, to_hex};
 use crate::header::BadMember;
-use crate::lenient::{list, number, text};
 use crate::merkle::{leaf, root};
+use crate::serde_lenient::{list, number, text};
 use crate::wire::{
     push_bytes_field, push_fixed64_field, push_len_prefixed, push_message_field, push_varint_field,
 };
@@ -314,13 +314,13 @@ fn first_wrong(votes: &[Vote], block: &Hash) -> Option<usize> {
 
 /// Whether all verify together.
 fn all_verify(votes: &[Vote], block: &Hash) -> bool {
-    let (mut batch, mut draws) = (batch::Verifier::new(), Draws::new(block));
+    let (mut batch, mut factors) = (batch::Verifier::new(), FactorSeed::new(block));
     for vote in votes {
         let Some(signature) = vote.signature else { return false };
-        draws.absorb(vote.key.as_bytes(), &signature.to_bytes(), &vote.bytes);
+        factors.absorb(vote.key.as_bytes(), &signature.to_bytes(), &vote.bytes);
         batch.queue((vote.key, signature, &vote.bytes));
     }
-    batch.verify(draws.finish()).is_ok()
+    batch.verify(factors.finish()).is_ok()
 }
 
 #[derive(Deserialize)]

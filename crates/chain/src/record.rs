@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::comet::{Event, TxResult};
 use crate::hash::Hash;
 use crate::json::{push_hex_upper, push_list, push_member, push_number};
-use crate::lenient::{list, number, text};
+use crate::serde_lenient::{list, number, text};
 use crate::time::Timestamp;
 
 /// Who proposed a block; empty texts where it could not be found out.

@@ -14,7 +14,7 @@ mod truncate;
 
 use std::ops::Range;
 
-pub use audit::{Fault, audit, mend};
+pub use audit::{Inconsistency, audit, rebuild};
 pub use truncate::{truncate, truncate_owners};
 
 use crate::{

@@ -7,18 +7,18 @@
 //! in this or in other processes on the same machine.
 
 mod backup;
-mod damage;
+mod compaction_hold;
+mod corruption;
 mod directory;
 mod disk;
-mod fault;
+mod disk_guard;
+mod errors;
 mod follower;
+mod missing_files;
 mod options;
 mod salvage;
 mod sizes;
-mod skipped;
 mod snapshot;
-mod space;
-mod still;
 
 use std::path::{Path, PathBuf};
 
@@ -26,11 +26,14 @@ use rocksdb::{ColumnFamily, DB, FlushOptions, WriteBatch, WriteOptions, checkpoi
 
 pub use self::{
     backup::{Backup, Backups},
-    damage::Damage,
+    corruption::CorruptRange,
     options::RocksOptions,
     sizes::TableSize,
 };
-use self::{fault::fault, follower::Follower, snapshot::RocksSnapshot, space::Space, still::Still};
+use self::{
+    compaction_hold::CompactionHold, disk_guard::DiskGuard, errors::map_error, follower::Follower,
+    snapshot::RocksSnapshot,
+};
 use crate::{
     batch::Batch,
     engine::{Durability, Snapshot, Store},
@@ -46,7 +49,7 @@ pub struct RocksStore {
 }
 
 enum Role {
-    Owner { handle: Handle, space: Space, still: Still },
+    Owner { handle: Handle, disk: DiskGuard, hold: CompactionHold },
     Follower(Follower),
 }
 
@@ -71,21 +74,21 @@ impl RocksStore {
         options: RocksOptions,
     ) -> Result<Self, Error> {
         directory::check_owned(path, tables)?;
-        salvage::finish(path, tables, options)?;
-        let still = Still::known(path)?;
-        let families = RocksOptions::families(tables, &still.tables(), &options.cache());
+        salvage::resume(path, tables, options)?;
+        let hold = CompactionHold::load(path)?;
+        let families = RocksOptions::families(tables, &hold.tables(), &options.cache());
         let db = DB::open_cf_descriptors(&options.owner(), path, families)
-            .map_err(|error| fault(path, "opening", error))?;
+            .map_err(|error| map_error(path, "opening", error))?;
         let handle = Handle { db };
         // Somebody else had the database in between, and left a salvage that is finished before it is opened.
-        if !salvage::ready(path)?.is_empty() {
+        if !salvage::finished_copies(path)?.is_empty() {
             return Err(Error::InUse { path: path.to_owned() });
         }
         // Not before the database is ours: until then these may be somebody else's, and in use.
-        salvage::tidy(path)?;
+        salvage::remove_leftovers(path)?;
         directory::remove_unfinished_checkpoints(path)?;
-        let space = Space::new(path.to_owned(), options.reserve_bytes);
-        Ok(Self { path: path.to_owned(), tables, role: Role::Owner { handle, space, still } })
+        let disk = DiskGuard::new(path.to_owned(), options.reserve_bytes);
+        Ok(Self { path: path.to_owned(), tables, role: Role::Owner { handle, disk, hold } })
     }
 
     /// Opens the database in `primary` to read along while another process owns it. `own` is a directory
@@ -120,29 +123,29 @@ impl RocksStore {
     /// Writes what is in memory to table files. The log makes this needless for safety; it is for tests,
     /// measurements and a short start after it.
     pub fn flush(&self) -> Result<(), Error> {
-        let (db, space) = self.owner()?;
+        let (db, disk) = self.owner()?;
         let families = self.tables.iter().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
         let families: Vec<_> = families.iter().collect();
         db.flush_cfs_opt(&families, &FlushOptions::default())
-            .map_err(|error| self.noted(space.fault("flushing", error)))
+            .map_err(|error| self.record_corruption(disk.map_error("flushing", error)))
     }
 
     /// Writes to table files what is in memory of the tables of which `batch` removes ranges. Reads jump over removed ranges in
     /// older table files, but step over each of their rows that is in memory with them.
     fn flush_ranges(&self, batch: &Batch) -> Result<(), Error> {
-        let (db, space) = self.owner()?;
+        let (db, disk) = self.owner()?;
         let families = batch.ranged().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
         if families.is_empty() {
             return Ok(());
         }
         db.flush_cfs_opt(&families.iter().collect::<Vec<_>>(), &FlushOptions::default())
-            .map_err(|error| self.noted(space.fault("flushing", error)))
+            .map_err(|error| self.record_corruption(disk.map_error("flushing", error)))
     }
 
     /// Brings every table to its final shape and size. Takes long: it rewrites most of the database.
     pub fn compact(&self) -> Result<(), Error> {
         self.flush()?;
-        let db = self.owned()?;
+        let db = self.primary_db()?;
         for table in self.tables {
             db.compact_range_cf(family(db, table)?, None::<&[u8]>, None::<&[u8]>);
         }
@@ -153,9 +156,9 @@ impl RocksStore {
     /// shares the table files (hard links) and takes moments. One that is cut short leaves `<to>.tmp`, which the next one
     /// removes, and the next opening if it is in the database's directory.
     pub fn checkpoint(&self, to: &Path) -> Result<(), Error> {
-        Checkpoint::new(self.owned()?)
+        Checkpoint::new(self.primary_db()?)
             .and_then(|checkpoint| checkpoint.create_checkpoint(to))
-            .map_err(|error| fault(&self.path, "copying", error))
+            .map_err(|error| map_error(&self.path, "copying", error))
     }
 
     /// The directory that was opened or is followed.
@@ -168,28 +171,28 @@ impl RocksStore {
         disk::free_bytes(&self.path)
     }
 
-    fn moment(&self) -> RocksSnapshot<'_> {
+    fn rocks_snapshot(&self) -> RocksSnapshot<'_> {
         match &self.role {
-            Role::Owner { handle, .. } => RocksSnapshot::pinned(self, &handle.db),
-            Role::Follower(follower) => RocksSnapshot::held(self, follower.current()),
+            Role::Owner { handle, .. } => RocksSnapshot::of_owner(self, &handle.db),
+            Role::Follower(follower) => RocksSnapshot::of_follower(self, follower.current()),
         }
     }
 
-    fn owned(&self) -> Result<&DB, Error> {
+    fn primary_db(&self) -> Result<&DB, Error> {
         self.owner().map(|(db, _)| db)
     }
 
     /// The same error, after what it says of damage has been noted.
-    fn noted(&self, error: Error) -> Error {
-        if let Role::Owner { handle, still, .. } = &self.role {
-            still.note(&handle.db, &error);
+    fn record_corruption(&self, error: Error) -> Error {
+        if let Role::Owner { handle, hold, .. } = &self.role {
+            hold.record(&handle.db, &error);
         }
         error
     }
 
-    fn owner(&self) -> Result<(&DB, &Space), Error> {
+    fn owner(&self) -> Result<(&DB, &DiskGuard), Error> {
         match &self.role {
-            Role::Owner { handle, space, .. } => Ok((&handle.db, space)),
+            Role::Owner { handle, disk, .. } => Ok((&handle.db, disk)),
             Role::Follower(_) => Err(Error::ReadOnly { path: self.path.clone() }),
         }
     }
@@ -201,12 +204,12 @@ fn family<'a>(db: &'a DB, table: &'static TableSpec) -> Result<&'a ColumnFamily,
 
 impl Store for RocksStore {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
-        Ok(Box::new(self.moment()))
+        Ok(Box::new(self.rocks_snapshot()))
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        let (db, space) = self.owner()?;
-        space.spend(batch.bytes())?;
+        let (db, disk) = self.owner()?;
+        disk.reserve(batch.bytes())?;
         self.flush_ranges(&batch)?;
         let mut writes = WriteBatch::with_capacity_bytes(capacity(&batch));
         for table in batch.into_sorted() {
@@ -223,19 +226,20 @@ impl Store for RocksStore {
         }
         let mut options = WriteOptions::default();
         options.set_sync(durability == Durability::Synced);
-        db.write_opt(writes, &options).map_err(|error| self.noted(space.fault("committing", error)))
+        db.write_opt(writes, &options)
+            .map_err(|error| self.record_corruption(disk.map_error("committing", error)))
     }
 
     fn room(&self) -> Result<(), Error> {
         match &self.role {
-            Role::Owner { space, .. } => space.look(),
+            Role::Owner { disk, .. } => disk.check(),
             Role::Follower(_) => Ok(()),
         }
     }
 
     fn sync(&self) -> Result<(), Error> {
-        let (db, space) = self.owner()?;
-        db.flush_wal(true).map_err(|error| space.fault("syncing", error))
+        let (db, disk) = self.owner()?;
+        db.flush_wal(true).map_err(|error| disk.map_error("syncing", error))
     }
 
     fn disk_bytes(&self) -> Result<u64, Error> {

@@ -1,23 +1,23 @@
-//! Declarations of tables: name, tag and access pattern.
+//! Table declarations: name, tag and access pattern.
 
-/// Declaration of a table. Neither name nor tag may ever be used for another table.
+/// Declaration of a table. A name or tag must never be reused for another table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TableSpec {
     /// Name of the column family, and of the table in messages.
     pub name: &'static str,
-    /// The table's number: prefix of its keys in an engine without column families.
+    /// Unique number of the table: the key prefix in an engine without column families.
     pub tag: u8,
-    /// How rows are written and read.
+    /// Access pattern of the rows.
     pub access: Access,
 }
 
-/// How the rows of a table are used; an engine chooses filters, blocks and compression by it.
+/// Access pattern of a table. The engine chooses filters, block size and compression by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Looked up by whole key, in no order.
+    /// Point lookups by whole key, in no order.
     Point,
-    /// Written in key order, with values that the application has compressed.
+    /// Writes in key order; the application compresses the values.
     Append,
-    /// Read by range, many small rows at a time.
+    /// Range scans over many small rows.
     Scan,
 }

@@ -5,10 +5,10 @@
 //! commit failed) leaves nothing behind that a later one could read.
 //!
 //! A [`Txn`] is used like this: `new`, reads and writes, `finish`, then commit the batch, then
-//! [`Counts::absorb`]. One that is finished by [`Txn::finish_reversible`] can be taken back ([`Before`]).
+//! [`Counts::absorb`]. One that is finished by [`Txn::finish_with_undo`] can be taken back ([`UndoRecord`]).
 
-mod before;
 mod overlay;
+mod undo;
 
 use std::{
     collections::HashMap,
@@ -19,10 +19,10 @@ use std::{
 use lru::LruCache;
 use rustc_hash::FxSeededState;
 
-pub use self::before::Before;
-use self::{before::Noting, overlay::Overlay};
+pub use self::undo::UndoRecord;
+use self::{overlay::Overlay, undo::UndoBuilder};
 use crate::{
-    batch::{Batch, head},
+    batch::{Batch, key_prefix_u64},
     engine::{Bounds, Order, Row, Snapshot},
     error::Error,
     key::Key,
@@ -82,9 +82,9 @@ pub struct Txn<'a> {
     /// Rows that may be read again.
     written: Overlay,
     /// What was pushed, by the key of the list's length.
-    tails: FxMap<Box<[u8]>, Tail>,
+    pushed: FxMap<Box<[u8]>, Pushed>,
     batch: Batch,
-    /// Bytes of `written` and `tails`.
+    /// Bytes of `written` and `pushed`.
     bytes: usize,
     /// The key of the length of the list in hand, kept for its allocation.
     count_key: Vec<u8>,
@@ -93,7 +93,7 @@ pub struct Txn<'a> {
 type FxMap<K, V> = HashMap<K, V, FxSeededState>;
 
 /// The new end of a list.
-struct Tail {
+struct Pushed {
     spec: &'static TableSpec,
     /// Length before this transaction.
     base: u64,
@@ -110,7 +110,7 @@ impl<'a> Txn<'a> {
             snapshot,
             counts,
             written: Overlay::default(),
-            tails: HashMap::with_hasher(random_hasher()),
+            pushed: HashMap::with_hasher(random_hasher()),
             batch: Batch::new(),
             bytes: 0,
             count_key: Vec::new(),
@@ -167,21 +167,21 @@ impl<'a> Txn<'a> {
     pub fn push<L: List>(&mut self, owner: &L::Owner, value: u64) -> Result<u64, Error> {
         self.set_count_key::<L>(owner);
         self.bytes += self.count_key.len() + ENTRY_BYTES;
-        if let Some(tail) = self.tails.get_mut(self.count_key.as_slice()) {
-            return tail.push(&self.count_key, value);
+        if let Some(list) = self.pushed.get_mut(self.count_key.as_slice()) {
+            return list.push(&self.count_key, value);
         }
         let base = self.committed_len()?;
-        let tail = Tail { spec: L::SPEC, base, first: value, others: Vec::new() };
-        tail.len(&self.count_key)?;
-        self.tails.insert(self.count_key.as_slice().into(), tail);
+        let list = Pushed { spec: L::SPEC, base, first: value, others: Vec::new() };
+        list.len(&self.count_key)?;
+        self.pushed.insert(self.count_key.as_slice().into(), list);
         Ok(base)
     }
 
     /// The length of `owner`'s list, with what was pushed here.
     pub fn len<L: List>(&mut self, owner: &L::Owner) -> Result<u64, Error> {
         self.set_count_key::<L>(owner);
-        match self.tails.get(self.count_key.as_slice()) {
-            Some(tail) => tail.len(&self.count_key),
+        match self.pushed.get(self.count_key.as_slice()) {
+            Some(list) => list.len(&self.count_key),
             None => self.committed_len(),
         }
     }
@@ -189,8 +189,8 @@ impl<'a> Txn<'a> {
     /// The first entry of `owner`'s list, pushed here or before; `None` if it has none.
     pub fn first<L: List>(&mut self, owner: &L::Owner) -> Result<Option<u64>, Error> {
         self.set_count_key::<L>(owner);
-        match self.tails.get(self.count_key.as_slice()) {
-            Some(tail) if tail.base == 0 => Ok(Some(tail.first)),
+        match self.pushed.get(self.count_key.as_slice()) {
+            Some(list) if list.base == 0 => Ok(Some(list.first)),
             Some(_) | None => list::get::<L>(self.snapshot, owner, 0),
         }
     }
@@ -198,8 +198,8 @@ impl<'a> Txn<'a> {
     /// The last entry of `owner`'s list, pushed here or before; `None` if it has none.
     pub fn last<L: List>(&mut self, owner: &L::Owner) -> Result<Option<u64>, Error> {
         self.set_count_key::<L>(owner);
-        if let Some(tail) = self.tails.get(self.count_key.as_slice()) {
-            return Ok(Some(*tail.others.last().unwrap_or(&tail.first)));
+        if let Some(list) = self.pushed.get(self.count_key.as_slice()) {
+            return Ok(Some(*list.others.last().unwrap_or(&list.first)));
         }
         match self.committed_len()?.checked_sub(1) {
             Some(ordinal) => list::get::<L>(self.snapshot, owner, ordinal),
@@ -242,44 +242,45 @@ impl<'a> Txn<'a> {
 
     /// The writes, and the lengths that hold once they are committed.
     pub fn finish(mut self) -> (Batch, Pending) {
-        let tails = self.sorted_tails();
-        self.close(tails)
+        let pushed = self.sorted_pushes();
+        self.close(pushed)
     }
 
-    /// Like [`Txn::finish`], with what was before. Rows of [`Txn::append`] must have been absent; those of `passing` (table
+    /// Like [`Txn::finish`], with what was before. Rows of [`Txn::append`] must have been absent; those of `excluded_rows` (table
     /// and key) are not noted: they stay as they are when all else is taken back.
-    pub fn finish_reversible(
+    pub fn finish_with_undo(
         mut self,
-        passing: &[(&'static TableSpec, Vec<u8>)],
-    ) -> Result<(Batch, Pending, Before), Error> {
-        let mut before = Noting::without(passing);
+        excluded_rows: &[(&'static TableSpec, Vec<u8>)],
+    ) -> Result<(Batch, Pending, UndoRecord), Error> {
+        let mut before = UndoBuilder::without(excluded_rows);
         for (spec, key, value) in self.batch.iter() {
             if self.written.get(spec, key).is_none() {
                 before.row(spec, key, None, value);
             }
         }
         self.written.note(self.snapshot, &mut before)?;
-        let tails = self.sorted_tails();
-        for (count_key, tail) in &tails {
-            before.list(count_key, tail);
+        let pushed = self.sorted_pushes();
+        for (count_key, list) in &pushed {
+            before.list(count_key, list);
         }
-        let (batch, pending) = self.close(tails);
+        let (batch, pending) = self.close(pushed);
         Ok((batch, pending, before.done()))
     }
 
     /// By list and owner: the rows made of them come out sorted, which the batch's own sort is quick with.
-    fn sorted_tails(&mut self) -> Vec<(Box<[u8]>, Tail)> {
-        let tails = std::mem::replace(&mut self.tails, HashMap::with_hasher(FxSeededState::with_seed(0)));
-        let mut tails: Vec<_> = tails.into_iter().map(|(key, tail)| (head(&key), key, tail)).collect();
-        tails.sort_unstable_by(|(a, a_key, _), (b, b_key, _)| a.cmp(b).then_with(|| a_key.cmp(b_key)));
-        tails.into_iter().map(|(_, key, tail)| (key, tail)).collect()
+    fn sorted_pushes(&mut self) -> Vec<(Box<[u8]>, Pushed)> {
+        let pushed = std::mem::replace(&mut self.pushed, HashMap::with_hasher(FxSeededState::with_seed(0)));
+        let mut pushed: Vec<_> =
+            pushed.into_iter().map(|(key, list)| (key_prefix_u64(&key), key, list)).collect();
+        pushed.sort_unstable_by(|(a, a_key, _), (b, b_key, _)| a.cmp(b).then_with(|| a_key.cmp(b_key)));
+        pushed.into_iter().map(|(_, key, list)| (key, list)).collect()
     }
 
-    fn close(mut self, tails: Vec<(Box<[u8]>, Tail)>) -> (Batch, Pending) {
+    fn close(mut self, pushed: Vec<(Box<[u8]>, Pushed)>) -> (Batch, Pending) {
         self.written.drain_into(&mut self.batch);
-        let mut lengths = Vec::with_capacity(tails.len());
-        for (count_key, tail) in tails {
-            let len = tail.write(&count_key, &mut self.batch);
+        let mut lengths = Vec::with_capacity(pushed.len());
+        for (count_key, list) in pushed {
+            let len = list.write(&count_key, &mut self.batch);
             // Until the commit is known to have succeeded, neither length can be relied on.
             if let Some(cached) = self.counts.lengths.peek_mut(&count_key) {
                 *cached = None;
@@ -323,7 +324,7 @@ impl Snapshot for Txn<'_> {
 /// An ordinal, the largest value, and this entry's part of the length's row.
 const ENTRY_BYTES: usize = 8 + 10 + 10;
 
-impl Tail {
+impl Pushed {
     fn push(&mut self, count_key: &[u8], value: u64) -> Result<u64, Error> {
         let ordinal = self.len(count_key)?;
         let last = *self.others.last().unwrap_or(&self.first);

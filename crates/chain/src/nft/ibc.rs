@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::NftEvent;
 use crate::comet::{Event, TxResult};
 use crate::json::push_hex_upper;
-use crate::lenient::optional_text;
+use crate::serde_lenient::optional_text;
 use crate::vm::Vm;
 
 /// What makes a packet one and the same to its receiver.
@@ -54,7 +54,7 @@ fn origin_name(class_data: &str) -> Option<String> {
         name: String,
     }
     let class: Class = serde_json::from_slice(&BASE64.decode(class_data).ok()?).ok()?;
-    Some(crate::chosen::without_nuls(&class.name)).filter(|name| !name.is_empty())
+    Some(crate::sanitize::without_nuls(&class.name)).filter(|name| !name.is_empty())
 }
 
 /// What the class is called here: the whole trace on wasm; elsewhere a hash of it, as of a denom (Initia

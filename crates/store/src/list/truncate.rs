@@ -28,7 +28,7 @@ pub fn truncate(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Res
         let counts = snapshot.scan(COUNT, bounds, Order::Asc, OWNERS_PER_SNAPSHOT)?;
         let Some((last, _)) = counts.last() else { break };
         start = successor(last);
-        let mut cut = Cut { store, snapshot: &*snapshot, spec, batch: Batch::new() };
+        let mut cut = Truncation { store, snapshot: &*snapshot, spec, batch: Batch::new() };
         for (key, value) in &counts {
             dropped += cut.owner(key, decode_number(COUNT, key, value)?, cutoff)?;
         }
@@ -46,7 +46,7 @@ pub fn truncate_owners<'a>(
     cutoff: u64,
 ) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
-    let mut cut = Cut { store, snapshot: &*snapshot, spec, batch: Batch::new() };
+    let mut cut = Truncation { store, snapshot: &*snapshot, spec, batch: Batch::new() };
     for owner in owners {
         let count_key = [&[spec.tag], owner.as_slice()].concat();
         cut.owner(&count_key, stored_len(&*snapshot, &count_key)?, cutoff)?;
@@ -60,14 +60,14 @@ const OWNERS_PER_SNAPSHOT: usize = 1024;
 /// Bytes of deletions in one commit: a few tens of thousands of entries.
 const BATCH_BYTES: usize = 1 << 20;
 
-struct Cut<'a> {
+struct Truncation<'a> {
     store: &'a dyn Store,
     snapshot: &'a dyn Snapshot,
     spec: &'static TableSpec,
     batch: Batch,
 }
 
-impl Cut<'_> {
+impl Truncation<'_> {
     /// Cuts the list whose length is kept under `count_key`.
     fn owner(&mut self, count_key: &[u8], len: u64, cutoff: u64) -> Result<u64, Error> {
         let owner = &count_key[1..];

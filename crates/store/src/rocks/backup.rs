@@ -14,7 +14,7 @@ use rocksdb::{
     backup::{BackupEngine, BackupEngineInfo, BackupEngineOptions, RestoreOptions},
 };
 
-use super::{Handle, RocksOptions, fault::fault};
+use super::{Handle, RocksOptions, errors::map_error};
 use crate::{error::Error, spec::TableSpec};
 
 /// Files that are copied at a time.
@@ -63,13 +63,14 @@ impl Backups {
         fs::create_dir_all(&self.path).map_err(|error| self.failed("making the directory", &error))?;
         let _lock = self.lock()?;
         let options = RocksOptions { cache_bytes: 8 << 20, ..RocksOptions::default() };
-        let db = DB::open_cf_descriptors(&options.keeper(), checkpoint, options.still_families(tables))
-            .map_err(|error| fault(checkpoint, "opening", error))?;
+        let db =
+            DB::open_cf_descriptors(&options.backup_source(), checkpoint, options.families_on_hold(tables))
+                .map_err(|error| map_error(checkpoint, "opening", error))?;
         let handle = Handle { db };
         let mut engine = self.engine()?;
         engine
             .create_new_backup_flush(&handle.db, true)
-            .map_err(|error| fault(&self.path, "backing up", error))?;
+            .map_err(|error| map_error(&self.path, "backing up", error))?;
         listed(&engine).pop().ok_or_else(|| self.none("it holds no backup after one was made"))
     }
 
@@ -77,7 +78,7 @@ impl Backups {
     pub fn keep(&self, n: usize) -> Result<(), Error> {
         let _lock = self.lock()?;
         let removed = self.engine()?.purge_old_backups(n.max(1));
-        removed.map_err(|error| fault(&self.path, "removing old backups", error))
+        removed.map_err(|error| map_error(&self.path, "removing old backups", error))
     }
 
     /// Writes the files of a backup, the last one if none is named, to the directory `to`, which must be new or empty.
@@ -109,7 +110,7 @@ impl Backups {
     }
 
     fn engine(&self) -> Result<BackupEngine, Error> {
-        let fail = |error| fault(&self.path, "opening backups", error);
+        let fail = |error| map_error(&self.path, "opening backups", error);
         let mut options = BackupEngineOptions::new(&self.path).map_err(fail)?;
         options.set_max_background_operations(AT_ONCE);
         BackupEngine::open(&options, &Env::new().map_err(fail)?).map_err(fail)
@@ -127,7 +128,7 @@ impl Backups {
 
     /// Whose fault it is: damage is the backup's, anything else the place's where it was to be written.
     fn unrestored(&self, to: &Path, backup: Backup, error: rocksdb::Error) -> Error {
-        match fault(to, "restoring", error) {
+        match map_error(to, "restoring", error) {
             Error::Damaged { table, file, message, path: _ } => {
                 Error::Damaged { path: self.path.clone(), table, file, message }
             }

@@ -12,7 +12,7 @@ use std::{
 
 use rocksdb::{DB, Options};
 
-use super::fault::fault;
+use super::errors::map_error;
 use crate::{error::Error, spec::TableSpec};
 
 /// Refuses to own anything but a new or empty directory, or a database with `tables` or fewer.
@@ -117,7 +117,7 @@ impl Listing {
     }
 
     /// Whether since then no log was started and no file deleted.
-    pub(super) fn still_holds(&self, path: &Path) -> Result<bool, Error> {
+    pub(super) fn is_current(&self, path: &Path) -> Result<bool, Error> {
         let now = Self::of(path)?;
         Ok(now.newest_log == self.newest_log && self.names.is_subset(&now.names))
     }
@@ -151,7 +151,7 @@ fn names(path: &Path) -> Result<Option<Vec<String>>, Error> {
 
 fn tables_in(path: &Path) -> Result<Vec<String>, Error> {
     let names =
-        DB::list_cf(&Options::default(), path).map_err(|error| fault(path, "listing tables", error))?;
+        DB::list_cf(&Options::default(), path).map_err(|error| map_error(path, "listing tables", error))?;
     Ok(names.into_iter().filter(|name| name != rocksdb::DEFAULT_COLUMN_FAMILY_NAME).collect())
 }
 
@@ -174,16 +174,16 @@ mod tests {
         let before = Listing::of(path).unwrap();
         assert_eq!(before.newest_log, 10);
         file("000011.sst");
-        assert!(before.still_holds(path).unwrap());
+        assert!(before.is_current(path).unwrap());
         fs::remove_file(path.join("000007.sst")).unwrap();
-        assert!(!before.still_holds(path).unwrap());
+        assert!(!before.is_current(path).unwrap());
 
         let before = Listing::of(path).unwrap();
         file("000012.log");
-        assert!(!before.still_holds(path).unwrap());
+        assert!(!before.is_current(path).unwrap());
 
         let before = Listing::of(path).unwrap();
         fs::remove_file(path.join("000009.log")).unwrap();
-        assert!(!before.still_holds(path).unwrap());
+        assert!(!before.is_current(path).unwrap());
     }
 }

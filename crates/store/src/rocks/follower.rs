@@ -27,7 +27,7 @@ use std::{
 
 use rocksdb::{Cache, DB};
 
-use super::{Handle, RocksOptions, directory::Listing, fault::fault, skipped};
+use super::{Handle, RocksOptions, directory::Listing, errors::map_error, missing_files};
 use crate::{error::Error, spec::TableSpec};
 
 pub(super) struct Follower {
@@ -74,10 +74,10 @@ struct Standby {
 
 /// How long a catch-up waits for the snapshots of the next secondary. Most requests take less, and another one costs as much
 /// memory as the owner's log.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Between two looks whether snapshots still hold a secondary.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Follower {
     pub(super) fn new(
@@ -105,7 +105,7 @@ impl Follower {
             Some(next)
                 if next.log == files.newest_log
                     && next.db().try_catch_up_with_primary().is_ok()
-                    && files.still_holds(&self.source.primary)? =>
+                    && files.is_current(&self.source.primary)? =>
             {
                 next
             }
@@ -132,7 +132,7 @@ impl Standby {
         let since = Instant::now();
         // No snapshot is taken of it any more, so the number of those that have it only falls.
         while Arc::get_mut(&mut next).is_none() {
-            if since.elapsed() >= PATIENCE {
+            if since.elapsed() >= MAX_WAIT {
                 if self.retired.strong_count() > 0 {
                     self.next = Some(next);
                     let message = "snapshots hold each of three states for too long; try again".to_owned();
@@ -141,7 +141,7 @@ impl Standby {
                 self.retired = Arc::downgrade(&next);
                 return Ok(None);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(Some(next))
     }
@@ -165,29 +165,29 @@ impl Source {
             let families = RocksOptions::families(tables, &BTreeSet::new(), cache);
             let opened =
                 DB::open_cf_descriptors_as_secondary(&RocksOptions::follower(), primary, own, families);
-            let undisturbed = files.still_holds(primary)?;
+            let undisturbed = files.is_current(primary)?;
             match opened {
                 Ok(db) if undisturbed => {
                     let handle = Handle { db };
-                    let shown = skipped::shown(&handle.db, primary)?;
+                    let live = missing_files::live_files(&handle.db, primary)?;
                     let there = Listing::of(primary)?.table_files();
                     // At full speed there are always files that are still being written. Those that came since the instance
                     // before are suspect when the next one does not show them either; at the start all are.
                     let listed = files.table_files();
                     let known = before.unwrap_or(&listed);
-                    let suspects = known.iter().filter(|&name| there.contains(name) && !shown.contains(name));
-                    match skipped::check(primary, tables, *options, &suspects.cloned().collect()) {
+                    let unlisted = known.iter().filter(|&name| there.contains(name) && !live.contains(name));
+                    match missing_files::check(primary, tables, *options, &unlisted.cloned().collect()) {
                         // An owner may have deleted a file between the moment that it was listed and that it was opened.
                         Err(Error::Engine { .. }) if attempts < MAX_ATTEMPTS => {}
                         checked => {
                             checked?;
-                            let (log, files) = (files.newest_log, there.union(&shown).cloned().collect());
+                            let (log, files) = (files.newest_log, there.union(&live).cloned().collect());
                             return Ok(Secondary { handle, log, files });
                         }
                     }
                 }
                 Err(error) if undisturbed || attempts == MAX_ATTEMPTS => {
-                    return Err(fault(primary, "following", error));
+                    return Err(map_error(primary, "following", error));
                 }
                 Ok(db) if attempts == MAX_ATTEMPTS => {
                     drop(Handle { db });

@@ -78,7 +78,7 @@ impl RocksOptions {
     }
 
     /// Database options for a handle that reads around damage and commits nothing.
-    pub(super) fn salvager(self) -> Options {
+    pub(super) fn repair(self) -> Options {
         let mut options = self.owner();
         options.create_if_missing(false);
         options
@@ -86,14 +86,14 @@ impl RocksOptions {
 
     /// The same for a database that does not open that way, because index blocks of it are damaged. Damaged records of its
     /// log are passed over, and what comes behind them is read nevertheless.
-    pub(super) fn lax_salvager(self) -> Options {
-        let mut options = self.salvager();
+    pub(super) fn repair_lenient(self) -> Options {
+        let mut options = self.repair();
         options.set_paranoid_checks(false);
         options
     }
 
     /// Database options for a handle that only hands files out.
-    pub(super) fn keeper(self) -> Options {
+    pub(super) fn backup_source(self) -> Options {
         let mut options = self.owner();
         options.create_if_missing(false);
         options.create_missing_column_families(false);
@@ -101,7 +101,7 @@ impl RocksOptions {
     }
 
     /// Database options for a handle that looks for damage, beside the owner or without one.
-    pub(super) fn looker() -> Options {
+    pub(super) fn read_only() -> Options {
         let mut options = Self::follower();
         // With them, a database whose index blocks are damaged does not open.
         options.set_paranoid_checks(false);
@@ -121,7 +121,10 @@ impl RocksOptions {
     }
 
     /// Like [`Self::families`] with a small cache, but none is compacted: that would only run into the damage.
-    pub(super) fn still_families(self, tables: &'static [&'static TableSpec]) -> Vec<ColumnFamilyDescriptor> {
+    pub(super) fn families_on_hold(
+        self,
+        tables: &'static [&'static TableSpec],
+    ) -> Vec<ColumnFamilyDescriptor> {
         let cache = Cache::new_lru_cache(self.cache_bytes.min(8 * MIB));
         let still = |table: &&'static TableSpec| {
             let mut options = family(table.access, &cache);

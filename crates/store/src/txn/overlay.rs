@@ -5,7 +5,7 @@ use std::{
     ops::Bound,
 };
 
-use super::before::Noting;
+use super::undo::UndoBuilder;
 use crate::{
     batch::Batch,
     engine::{Bounds, Order, Row, Snapshot},
@@ -68,7 +68,7 @@ impl Overlay {
     }
 
     /// Notes every row that is another in `snapshot`.
-    pub(super) fn note(&self, snapshot: &dyn Snapshot, before: &mut Noting<'_>) -> Result<(), Error> {
+    pub(super) fn note(&self, snapshot: &dyn Snapshot, before: &mut UndoBuilder<'_>) -> Result<(), Error> {
         for (spec, rows) in &self.tables {
             let keys: Vec<_> = rows.keys().cloned().collect();
             for ((key, new), old) in rows.iter().zip(snapshot.multi_get(spec, &keys)?) {

@@ -14,7 +14,7 @@ use std::{
 
 use rocksdb::DB;
 
-use super::fault::fault;
+use super::errors::map_error;
 use crate::{error::Error, spec::TableSpec};
 
 /// Names of the damaged tables, one a line. Beside RocksDB's files, which have other names.
@@ -23,14 +23,14 @@ const MARKER: &str = "DAMAGED";
 /// Its name while it is written.
 const NEW_MARKER: &str = "DAMAGED.new";
 
-pub(super) struct Still {
+pub(super) struct CompactionHold {
     path: PathBuf,
     tables: Mutex<BTreeSet<String>>,
 }
 
-impl Still {
+impl CompactionHold {
     /// The damaged tables of the database in `path` that are known.
-    pub(super) fn known(path: &Path) -> Result<Self, Error> {
+    pub(super) fn load(path: &Path) -> Result<Self, Error> {
         let text = match fs::read_to_string(path.join(MARKER)) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -46,7 +46,7 @@ impl Still {
     }
 
     /// Leaves the table alone that `error` says to be damaged. It is reported already, so nothing of this can fail.
-    pub(super) fn note(&self, db: &DB, error: &Error) {
+    pub(super) fn record(&self, db: &DB, error: &Error) {
         let Error::Damaged { table, file, .. } = error else { return };
         let Some(table) = table.map(str::to_owned).or_else(|| table_of(db, file.as_deref()?)) else { return };
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,23 +64,24 @@ impl Still {
     }
 
     /// Compacts the table again, of which every row was read.
-    pub(super) fn release(&self, db: &DB, table: &'static TableSpec) -> Result<(), Error> {
+    pub(super) fn resume(&self, db: &DB, table: &'static TableSpec) -> Result<(), Error> {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         if tables.remove(table.name) {
             write(&self.path, &tables)?;
-            compact(db, table.name, true).map_err(|error| fault(&self.path, "compacting again", error))?;
+            compact(db, table.name, true)
+                .map_err(|error| map_error(&self.path, "compacting again", error))?;
         }
         Ok(())
     }
 
     /// Forgets one of them, whoever opens the database next.
-    pub(super) fn forget_table(path: &Path, table: &'static TableSpec) -> Result<(), Error> {
-        let mut tables = Self::known(path)?.tables();
+    pub(super) fn clear_table(path: &Path, table: &'static TableSpec) -> Result<(), Error> {
+        let mut tables = Self::load(path)?.tables();
         if tables.remove(table.name) { write(path, &tables) } else { Ok(()) }
     }
 
     /// Forgets all of them.
-    pub(super) fn forget(path: &Path) -> Result<(), Error> {
+    pub(super) fn clear(path: &Path) -> Result<(), Error> {
         write(path, &BTreeSet::new())
     }
 }

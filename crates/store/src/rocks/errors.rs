@@ -11,7 +11,7 @@ use super::disk::free_bytes;
 use crate::{error::Error, spec::TableSpec};
 
 /// The error that came of `doing` something with the database in `path`.
-pub(super) fn fault(path: &Path, doing: &'static str, error: rocksdb::Error) -> Error {
+pub(super) fn map_error(path: &Path, doing: &'static str, error: rocksdb::Error) -> Error {
     let path = path.to_owned();
     let kind = error.kind();
     let message = error.into_string();
@@ -29,7 +29,7 @@ pub(super) fn fault(path: &Path, doing: &'static str, error: rocksdb::Error) -> 
 }
 
 /// The same error, with the table that it is of.
-pub(super) fn of_table(table: &'static TableSpec, error: Error) -> Error {
+pub(super) fn with_table(table: &'static TableSpec, error: Error) -> Error {
     match error {
         Error::Damaged { path, file, message, table: _ } => {
             Error::Damaged { path, table: Some(table.name), file, message }

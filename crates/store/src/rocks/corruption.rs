@@ -7,12 +7,12 @@ use std::{fmt, iter, path::Path};
 
 use rocksdb::{DB, DBRawIterator, LiveFile, ReadOptions};
 
-use super::{Handle, RocksOptions, RocksStore, Role, directory, family, fault::fault};
+use super::{Handle, RocksOptions, RocksStore, Role, directory, errors::map_error, family};
 use crate::{error::Error, spec::TableSpec};
 
 /// Rows of a table that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct CorruptRange {
     /// Name of the table.
     pub table: &'static str,
     /// Name of the file with the damaged bytes, where RocksDB tells it.
@@ -25,7 +25,7 @@ pub struct Damage {
     pub reason: String,
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for CorruptRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key =
             |key: &Option<Vec<u8>>, none: &str| key.as_ref().map_or_else(|| none.to_owned(), hex::encode);
@@ -40,21 +40,21 @@ impl fmt::Display for Damage {
 }
 
 /// More stretches than this in one table, and what is left of it is given up: a device that fails everywhere.
-const MAX_STRETCHES: usize = 1000;
+const MAX_RANGES: usize = 1000;
 
 impl RocksStore {
     /// Reads every row of every table of the database in `path`, which another process may own and write, and reports those
     /// that cannot be read. Takes as long as reading the whole database.
-    pub fn damage(
+    pub fn find_corruption(
         path: &Path,
         tables: &'static [&'static TableSpec],
         options: RocksOptions,
-    ) -> Result<Vec<Damage>, Error> {
+    ) -> Result<Vec<CorruptRange>, Error> {
         directory::check_followed(path, tables)?;
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match look(path, tables, options) {
+            match find(path, tables, options) {
                 // An owner may have deleted a file between the moment that it was listed and that it was opened.
                 Err(Error::Engine { .. }) if attempts < MAX_ATTEMPTS => {}
                 outcome => return outcome,
@@ -64,15 +64,15 @@ impl RocksStore {
 
     /// Reads every row of the tables that are not compacted because they were found damaged, reports those that cannot be
     /// read, and has the tables compacted again of which all can be: the device may have failed for a while only.
-    pub fn recheck(&self) -> Result<Vec<Damage>, Error> {
-        let Role::Owner { handle, still, .. } = &self.role else {
+    pub fn recheck(&self) -> Result<Vec<CorruptRange>, Error> {
+        let Role::Owner { handle, hold, .. } = &self.role else {
             return Err(Error::ReadOnly { path: self.path.clone() });
         };
-        let (damaged, mut found) = (still.tables(), Vec::new());
+        let (damaged, mut found) = (hold.tables(), Vec::new());
         for table in self.tables.iter().filter(|table| damaged.contains(table.name)) {
-            let damage = Scan::of(&handle.db, &self.path, table).rows(|_, _| Ok(()))?;
+            let damage = SalvageScan::lossy(&handle.db, &self.path, table).rows(|_, _| Ok(()))?;
             if damage.is_empty() {
-                still.release(&handle.db, table)?;
+                hold.resume(&handle.db, table)?;
             }
             found.extend(damage);
         }
@@ -84,15 +84,15 @@ impl RocksStore {
 const MAX_ATTEMPTS: u32 = 4;
 
 /// Not as a follower: a secondary instance of RocksDB goes back to the state before a file that it cannot open.
-fn look(
+fn find(
     path: &Path,
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
-) -> Result<Vec<Damage>, Error> {
+) -> Result<Vec<CorruptRange>, Error> {
     let handle = open(path, tables, options)?;
     let mut found = Vec::new();
     for table in tables {
-        let scan = Scan::of(&handle.db, path, table);
+        let scan = SalvageScan::lossy(&handle.db, path, table);
         found.extend(scan.rows(|_, _| Ok(()))?);
     }
     Ok(found)
@@ -104,35 +104,40 @@ pub(super) fn open(
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
 ) -> Result<Handle, Error> {
-    DB::open_cf_descriptors_read_only(&RocksOptions::looker(), path, options.still_families(tables), false)
-        .map(|db| Handle { db })
-        .map_err(|error| fault(path, "looking for damage", error))
+    DB::open_cf_descriptors_read_only(
+        &RocksOptions::read_only(),
+        path,
+        options.families_on_hold(tables),
+        false,
+    )
+    .map(|db| Handle { db })
+    .map_err(|error| map_error(path, "looking for damage", error))
 }
 
 /// A table that is read around its damage.
-pub(super) struct Scan<'a> {
+pub(super) struct SalvageScan<'a> {
     db: &'a DB,
     store: &'a Path,
     table: &'static TableSpec,
-    sparing: bool,
+    lossless: bool,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> SalvageScan<'a> {
     /// One that reports all that it cannot reach.
-    pub(super) fn of(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
-        Self { db, store, table, sparing: false }
+    pub(super) fn lossy(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
+        Self { db, store, table, lossless: false }
     }
 
     /// One that fails where it cannot reach rows of files that are sound: for who deletes what is reported.
-    pub(super) fn sparing(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
-        Self { db, store, table, sparing: true }
+    pub(super) fn lossless(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
+        Self { db, store, table, lossless: true }
     }
 
     /// Gives every readable row to `visit`, in order, and returns the stretches that are not.
     pub(super) fn rows(
         &self,
         mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
-    ) -> Result<Vec<Damage>, Error> {
+    ) -> Result<Vec<CorruptRange>, Error> {
         let mut iterator = self.iterator()?;
         iterator.seek_to_first();
         let (mut found, mut last) = (Vec::new(), None);
@@ -145,14 +150,14 @@ impl<'a> Scan<'a> {
                 iterator.next();
             }
             let Err(error) = iterator.status() else { return Ok(found) };
-            let (file, reason) = match fault(self.store, "reading", error) {
+            let (file, reason) = match map_error(self.store, "reading", error) {
                 Error::Damaged { file, message, .. } => (file, message),
                 other => return Err(other),
             };
-            let given_up = found.len() + 1 == MAX_STRETCHES;
+            let given_up = found.len() + 1 == MAX_RANGES;
             let next = if given_up { None } else { self.next_readable(last.as_deref(), file.as_deref())? };
             let before = next.as_ref().and_then(|next| next.key().map(<[u8]>::to_vec));
-            found.push(Damage { table: self.table.name, file, after: last.clone(), before, reason });
+            found.push(CorruptRange { table: self.table.name, file, after: last.clone(), before, reason });
             match next {
                 Some(next) if next.valid() => iterator = next,
                 Some(_) | None => return Ok(found),
@@ -166,7 +171,8 @@ impl<'a> Scan<'a> {
         last: Option<&[u8]>,
         damaged: Option<&str>,
     ) -> Result<Option<DBRawIterator<'_>>, Error> {
-        let mut files = self.db.live_files().map_err(|error| fault(self.store, "listing files", error))?;
+        let mut files =
+            self.db.live_files().map_err(|error| map_error(self.store, "listing files", error))?;
         files.retain(|file| file.column_family_name == self.table.name);
         let mut bad = last.unwrap_or_default().to_vec();
         let mut good = None;
@@ -177,7 +183,7 @@ impl<'a> Scan<'a> {
             }
         }
         let Some(mut good) = good else {
-            return self.out_of_reach(&files, last, damaged).map(|()| None);
+            return self.unreachable_rows(&files, last, damaged).map(|()| None);
         };
         // Halving all of what is between would jump over rows between two damaged blocks. So the first readable key is looked
         // for at distances from `last` that double, and halved is only the last doubling.
@@ -199,7 +205,7 @@ impl<'a> Scan<'a> {
         let mut iterator = self.iterator()?;
         iterator.seek(&good);
         // It could be read a moment ago: what fails now is no damage that stays where it is.
-        iterator.status().map_err(|error| fault(self.store, "reading again", error))?;
+        iterator.status().map_err(|error| map_error(self.store, "reading again", error))?;
         Ok(Some(iterator))
     }
 
@@ -222,13 +228,14 @@ impl<'a> Scan<'a> {
 
     /// No key behind `last` can be read: a file of the first level cannot be opened, of which every one is asked for every
     /// key. Fails if that hides rows that are not in its part of the table, and they are to be spared.
-    fn out_of_reach(
+    fn unreachable_rows(
         &self,
         files: &[LiveFile],
         last: Option<&[u8]>,
         damaged: Option<&str>,
     ) -> Result<(), Error> {
-        let is_damaged = |file: &LiveFile| damaged.map_or(files.len() == 1, |damaged| damaged == name(file));
+        let is_damaged =
+            |file: &LiveFile| damaged.map_or(files.len() == 1, |damaged| damaged == file_name(file));
         let part = files.iter().find(|file| is_damaged(file)).map(|file| (&file.start_key, &file.end_key));
         let hidden = files.iter().filter(|file| !is_damaged(file)).find(|file| {
             let behind = file.end_key.as_deref() > last;
@@ -236,11 +243,11 @@ impl<'a> Scan<'a> {
             behind && !inside
         });
         match hidden {
-            Some(hidden) if self.sparing => Err(Error::OutOfReach {
+            Some(hidden) if self.lossless => Err(Error::UnreachableRows {
                 path: self.store.to_owned(),
                 table: self.table.name,
                 file: damaged.map(str::to_owned),
-                hidden: name(hidden).to_owned(),
+                hidden: file_name(hidden).to_owned(),
             }),
             Some(_) | None => Ok(()),
         }
@@ -248,7 +255,7 @@ impl<'a> Scan<'a> {
 }
 
 /// The name of a table file, without the path that RocksDB puts before it.
-pub(super) fn name(file: &LiveFile) -> &str {
+pub(super) fn file_name(file: &LiveFile) -> &str {
     file.name.trim_start_matches('/')
 }
 
@@ -259,7 +266,7 @@ fn ends(files: &[LiveFile], last: &[u8], damaged: Option<&str>) -> Vec<Vec<u8>> 
         .filter_map(|file| {
             let mut end = file.end_key.clone().filter(|end| end.as_slice() >= last)?;
             end.push(0); // The smallest key beyond it.
-            let other = damaged != Some(name(file));
+            let other = damaged != Some(file_name(file));
             Some((other, end))
         })
         .collect();

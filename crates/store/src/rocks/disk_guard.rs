@@ -1,6 +1,6 @@
 //! Room on the device: commits leave a reserve free, so that what was committed can be flushed and compacted.
 //!
-//! What must hold: looking costs a call of the system at most every [`EVERY`] or [`EACH`] bytes while there is room; while
+//! What must hold: looking costs a call of the system at most every [`CHECK_INTERVAL`] or [`CHECK_BYTES`] bytes while there is room; while
 //! there is none, every commit looks, so that the first one after there is room goes through.
 //!
 //! If somebody else fills the disk to the last byte, a write of RocksDB fails in the middle. It then refuses all writes,
@@ -13,49 +13,49 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{disk::free_bytes, fault::fault};
+use super::{disk::free_bytes, errors::map_error};
 use crate::error::Error;
 
 /// A disk that is filled at 1 GB/s loses 100 MB of the reserve between two looks.
-const EVERY: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What commits may write between two looks, however fast they are.
-const EACH: usize = 8 << 20;
+const CHECK_BYTES: usize = 8 << 20;
 
-pub(super) struct Space {
+pub(super) struct DiskGuard {
     path: PathBuf,
     reserve: u64,
     /// The last look that found room, and what was written since.
     last: Mutex<Option<(Instant, usize)>>,
 }
 
-impl Space {
+impl DiskGuard {
     pub(super) fn new(path: PathBuf, reserve: u64) -> Self {
         Self { path, reserve, last: Mutex::new(None) }
     }
 
     /// Fails if there is no room for `bytes` more beside the reserve. So few since the last look are not asked about.
-    pub(super) fn spend(&self, bytes: usize) -> Result<(), Error> {
+    pub(super) fn reserve(&self, bytes: usize) -> Result<(), Error> {
         {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((at, written)) = &mut *last
-                && at.elapsed() < EVERY
-                && written.saturating_add(bytes) <= EACH
+                && at.elapsed() < CHECK_INTERVAL
+                && written.saturating_add(bytes) <= CHECK_BYTES
             {
                 *written += bytes;
                 return Ok(());
             }
         }
-        self.look_for(bytes)
+        self.check_for(bytes)
     }
 
     /// Fails if less than the reserve is free now.
-    pub(super) fn look(&self) -> Result<(), Error> {
-        self.look_for(0)
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.check_for(0)
     }
 
     /// Fails if `bytes` that are about to be written would leave less than the reserve.
-    fn look_for(&self, bytes: usize) -> Result<(), Error> {
+    fn check_for(&self, bytes: usize) -> Result<(), Error> {
         let free = free_bytes(&self.path)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if free < self.reserve.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX)) {
@@ -67,8 +67,8 @@ impl Space {
     }
 
     /// The error that came of `doing` something that writes.
-    pub(super) fn fault(&self, doing: &'static str, error: rocksdb::Error) -> Error {
-        match fault(&self.path, doing, error) {
+    pub(super) fn map_error(&self, doing: &'static str, error: rocksdb::Error) -> Error {
+        match map_error(&self.path, doing, error) {
             Error::NoSpace { path, free, .. } => Error::NoSpace { path, free, reserve: self.reserve },
             other => other,
         }
@@ -79,8 +79,8 @@ impl Space {
 mod tests {
     use super::*;
 
-    fn written(space: &Space) -> Option<usize> {
-        space.last.lock().unwrap().map(|(_, written)| written)
+    fn written(guard: &DiskGuard) -> Option<usize> {
+        guard.last.lock().unwrap().map(|(_, written)| written)
     }
 
     #[test]
@@ -88,14 +88,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         // Other programs take less than this meanwhile.
         let reserve = free_bytes(directory.path()).unwrap().saturating_sub(256 << 20);
-        let space = Space::new(directory.path().to_owned(), reserve);
-        space.look().unwrap();
-        assert!(matches!(space.spend(usize::MAX / 2), Err(Error::NoSpace { .. })));
-        assert_eq!(written(&space), None);
-        space.spend(EACH).unwrap();
-        assert_eq!(written(&space), Some(EACH));
+        let guard = DiskGuard::new(directory.path().to_owned(), reserve);
+        guard.check().unwrap();
+        assert!(matches!(guard.reserve(usize::MAX / 2), Err(Error::NoSpace { .. })));
+        assert_eq!(written(&guard), None);
+        guard.reserve(CHECK_BYTES).unwrap();
+        assert_eq!(written(&guard), Some(CHECK_BYTES));
         // The next byte is looked for.
-        space.spend(1).unwrap();
-        assert_eq!(written(&space), Some(1));
+        guard.reserve(1).unwrap();
+        assert_eq!(written(&guard), Some(1));
     }
 }

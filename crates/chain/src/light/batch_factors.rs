@@ -10,17 +10,17 @@ use sha2::{Digest, Sha256};
 use crate::hash::Hash;
 
 /// Takes in a batch.
-pub(super) struct Draws(Sha256);
+pub(super) struct FactorSeed(Sha256);
 
 /// Gives out factors: hashes of the batch and a counter.
-pub(super) struct Drawn {
+pub(super) struct BatchFactors {
     seed: Hash,
     counter: u64,
     block: Hash,
     used: usize,
 }
 
-impl Draws {
+impl FactorSeed {
     /// A batch of signatures under one block.
     pub(super) fn new(block: &Hash) -> Self {
         Self(Sha256::new().chain_update(b"cairn batch of signatures").chain_update(block))
@@ -34,12 +34,12 @@ impl Draws {
     }
 
     /// The factors.
-    pub(super) fn finish(self) -> Drawn {
-        Drawn { seed: self.0.finalize().into(), counter: 0, block: [0; 32], used: 32 }
+    pub(super) fn finish(self) -> BatchFactors {
+        BatchFactors { seed: self.0.finalize().into(), counter: 0, block: [0; 32], used: 32 }
     }
 }
 
-impl RngCore for Drawn {
+impl RngCore for BatchFactors {
     fn next_u32(&mut self) -> u32 {
         let mut bytes = [0; 4];
         self.fill_bytes(&mut bytes);
@@ -71,4 +71,4 @@ impl RngCore for Drawn {
     }
 }
 
-impl CryptoRng for Drawn {}
+impl CryptoRng for BatchFactors {}

@@ -7,13 +7,13 @@
 //! key is that of its list's length, without the tag.
 //!
 //! What must hold: a transaction that is taken back on the state that it left leaves the state that it found, byte for byte;
-//! on any other state [`Before::fits`] says no.
+//! on any other state [`UndoRecord::matches`] says no.
 
 use std::hash::Hasher as _;
 
 use twox_hash::xxhash3_64::Hasher;
 
-use super::Tail;
+use super::Pushed;
 use crate::{
     batch::Batch,
     engine::Snapshot,
@@ -24,20 +24,20 @@ use crate::{
 };
 
 /// A row's key and what it held; `None` if there was no row.
-type Old = (Vec<u8>, Option<Vec<u8>>);
+type PriorValue = (Vec<u8>, Option<Vec<u8>>);
 
 /// The rows that a transaction wrote as they were before it, and how its lists were.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Before {
-    rows: Vec<(&'static TableSpec, Vec<Old>)>,
-    lists: Vec<(&'static TableSpec, Vec<Grown>)>,
+pub struct UndoRecord {
+    rows: Vec<(&'static TableSpec, Vec<PriorValue>)>,
+    lists: Vec<(&'static TableSpec, Vec<ListGrowth>)>,
     /// Hash of the rows as the transaction left them.
     left: u64,
 }
 
 /// A list that got longer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Grown {
+struct ListGrowth {
     owner: Vec<u8>,
     /// Its length before.
     base: u64,
@@ -45,17 +45,17 @@ struct Grown {
 }
 
 /// Collects what a transaction is about to change.
-pub(super) struct Noting<'a> {
-    before: Before,
+pub(super) struct UndoBuilder<'a> {
+    before: UndoRecord,
     left: Hasher,
-    passing: &'a [(&'static TableSpec, Vec<u8>)],
+    excluded_rows: &'a [(&'static TableSpec, Vec<u8>)],
 }
 
-impl<'a> Noting<'a> {
-    /// Collects everything but the rows `passing`.
-    pub(super) fn without(passing: &'a [(&'static TableSpec, Vec<u8>)]) -> Self {
-        let before = Before { rows: Vec::new(), lists: Vec::new(), left: 0 };
-        Self { before, left: Hasher::new(), passing }
+impl<'a> UndoBuilder<'a> {
+    /// Collects everything but the rows `excluded_rows`.
+    pub(super) fn without(excluded_rows: &'a [(&'static TableSpec, Vec<u8>)]) -> Self {
+        let before = UndoRecord { rows: Vec::new(), lists: Vec::new(), left: 0 };
+        Self { before, left: Hasher::new(), excluded_rows }
     }
 
     /// A row that changes from `old` to `new`.
@@ -66,7 +66,11 @@ impl<'a> Noting<'a> {
         old: Option<Vec<u8>>,
         new: Option<&[u8]>,
     ) {
-        if self.passing.iter().any(|(table, passing)| table.tag == spec.tag && passing == key) {
+        if self
+            .excluded_rows
+            .iter()
+            .any(|(table, excluded_rows)| table.tag == spec.tag && excluded_rows == key)
+        {
             return;
         }
         hash_row(&mut self.left, spec, key, new);
@@ -74,13 +78,17 @@ impl<'a> Noting<'a> {
     }
 
     /// A list that grows.
-    pub(super) fn list(&mut self, count_key: &[u8], tail: &Tail) {
+    pub(super) fn list(&mut self, count_key: &[u8], list: &Pushed) {
         let owner = count_key[1..].to_vec();
-        of(&mut self.before.lists, tail.spec).push(Grown { owner, base: tail.base, added: tail.added() });
+        of(&mut self.before.lists, list.spec).push(ListGrowth {
+            owner,
+            base: list.base,
+            added: list.added(),
+        });
     }
 
-    pub(super) fn done(self) -> Before {
-        Before { left: self.left.finish(), ..self.before }
+    pub(super) fn done(self) -> UndoRecord {
+        UndoRecord { left: self.left.finish(), ..self.before }
     }
 }
 
@@ -94,12 +102,13 @@ fn of<'a, T>(parts: &'a mut Vec<(&'static TableSpec, Vec<T>)>, spec: &'static Ta
     &mut parts[last].1
 }
 
-impl Before {
+impl UndoRecord {
     /// Whether `snapshot` is, in all that the transaction wrote, the state that it left.
-    pub fn fits(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
+    pub fn matches(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
         for (spec, owners) in &self.lists {
-            for grown in owners {
-                if stored_len(snapshot, &count_key(spec, grown))? != grown.base.saturating_add(grown.added) {
+            for growth in owners {
+                if stored_len(snapshot, &count_key(spec, growth))? != growth.base.saturating_add(growth.added)
+                {
                     return Ok(false);
                 }
             }
@@ -120,14 +129,14 @@ impl Before {
     }
 
     /// Leaves the rows of `spec` as they are. Whether there are any.
-    pub fn spare(&mut self, spec: &TableSpec) -> bool {
+    pub fn exclude_table(&mut self, spec: &TableSpec) -> bool {
         let all = self.rows.len();
         self.rows.retain(|(other, _)| other.tag != spec.tag);
         self.rows.len() < all
     }
 
-    /// Adds to `batch` what takes the transaction back, if the state [fits](Before::fits).
-    pub fn take_back(self, batch: &mut Batch) {
+    /// Adds to `batch` what takes the transaction back, if the state [fits](UndoRecord::matches).
+    pub fn revert_into(self, batch: &mut Batch) {
         for (spec, rows) in self.rows {
             for (key, value) in rows {
                 match value {
@@ -137,12 +146,12 @@ impl Before {
             }
         }
         for (spec, owners) in self.lists {
-            for grown in owners {
-                for ordinal in grown.base..grown.base.saturating_add(grown.added) {
-                    batch.delete(spec, entry_key(&grown.owner, ordinal));
+            for growth in owners {
+                for ordinal in growth.base..growth.base.saturating_add(growth.added) {
+                    batch.delete(spec, entry_key(&growth.owner, ordinal));
                 }
-                let count_key = count_key(spec, &grown);
-                match grown.base {
+                let count_key = count_key(spec, &growth);
+                match growth.base {
                     0 => batch.delete(COUNT, count_key),
                     base => batch.put_with(COUNT, |out| out.extend(count_key), |out| base.encode(out)),
                 }
@@ -168,10 +177,10 @@ impl Before {
         put_tables(
             &self.lists,
             &mut out,
-            |grown| &grown.owner,
-            |grown, out| {
-                put_varint(grown.base, out);
-                put_varint(grown.added, out);
+            |growth| &growth.owner,
+            |growth, out| {
+                put_varint(growth.base, out);
+                put_varint(growth.added, out);
             },
         );
         out
@@ -189,7 +198,7 @@ impl Before {
             Some((key, value))
         })?;
         let lists = take_tables(&mut bytes, tables, |owner, input| {
-            Some(Grown { owner, base: take_varint(input)?, added: take_varint(input)? })
+            Some(ListGrowth { owner, base: take_varint(input)?, added: take_varint(input)? })
         })?;
         bytes.is_empty().then_some(Self { rows, lists, left: u64::from_be_bytes(*left) })
     }
@@ -204,8 +213,8 @@ fn hash_row(hash: &mut Hasher, spec: &TableSpec, key: &[u8], value: Option<&[u8]
     }
 }
 
-fn count_key(spec: &TableSpec, grown: &Grown) -> Vec<u8> {
-    [&[spec.tag][..], &grown.owner].concat()
+fn count_key(spec: &TableSpec, growth: &ListGrowth) -> Vec<u8> {
+    [&[spec.tag][..], &growth.owner].concat()
 }
 
 fn length<T>(of: &[T]) -> u64 {
