@@ -1,10 +1,12 @@
-//! The RocksDB engine: a column family per table, a write batch with the log on per commit.
+//! RocksDB engine: one column family per table, one write batch with the WAL enabled per commit.
 //!
-//! What must hold: no name of RocksDB leaves this module; the log is never off, because followers read it
-//! and a commit is atomic across tables only through it; every error of RocksDB becomes an error of ours.
+//! A database has one owner ([`RocksStore::open`]) and any number of followers ([`RocksStore::follow`]), in this or in other
+//! processes on the same machine.
 //!
-//! A directory has one owner ([`RocksStore::open`]) and any number of followers ([`RocksStore::follow`]),
-//! in this or in other processes on the same machine.
+//! # Invariants
+//!
+//! * No RocksDB type leaves this module; every RocksDB error is mapped to an [`Error`].
+//! * The WAL is never disabled: it makes commits atomic across column families, and followers read it.
 
 mod backup;
 mod compaction_hold;
@@ -41,7 +43,7 @@ use crate::{
     spec::TableSpec,
 };
 
-/// A store in a directory.
+/// A RocksDB store in a directory.
 pub struct RocksStore {
     path: PathBuf,
     tables: &'static [&'static TableSpec],
@@ -53,8 +55,7 @@ enum Role {
     Follower(Follower),
 }
 
-/// An open database; dropping it waits for flushes and compactions to stop, which would otherwise run into
-/// the end of the process.
+/// An open database. Drop waits until flushes and compactions have stopped, because they must not outlive the process.
 struct Handle {
     db: DB,
 }
@@ -66,8 +67,8 @@ impl Drop for Handle {
 }
 
 impl RocksStore {
-    /// Opens the database in `path`, or makes one; tables that are new are added. Fails if another handle
-    /// owns it, and on anything that is not a database with these tables or fewer.
+    /// Opens or creates the database in `path` and creates missing tables. Fails if another handle owns it, or if the
+    /// directory holds other files or undeclared tables.
     pub fn open(
         path: &Path,
         tables: &'static [&'static TableSpec],
@@ -80,23 +81,23 @@ impl RocksStore {
         let db = DB::open_cf_descriptors(&options.owner(), path, families)
             .map_err(|error| map_error(path, "opening", error))?;
         let handle = Handle { db };
-        // Somebody else had the database in between, and left a salvage that is finished before it is opened.
+        // Another owner left a finished salvage after `resume`; `resume` must install it before the database is opened.
         if !salvage::finished_copies(path)?.is_empty() {
             return Err(Error::InUse { path: path.to_owned() });
         }
-        // Not before the database is ours: until then these may be somebody else's, and in use.
+        // Only after the lock is held: until then another owner may use these files.
         salvage::remove_leftovers(path)?;
         directory::remove_unfinished_checkpoints(path)?;
         let disk = DiskGuard::new(path.to_owned(), options.reserve_bytes);
         Ok(Self { path: path.to_owned(), tables, role: Role::Owner { handle, disk, hold } })
     }
 
-    /// Opens the database in `primary` to read along while another process owns it. `own` is a directory
-    /// for this follower's log and for nobody else.
+    /// Opens the database in `primary` read-only while another process owns it. `own` is a private directory for this
+    /// follower's log.
     ///
-    /// The view is that of opening until [`RocksStore::catch_up`]. A follower keeps all files of the
-    /// database open and holds what is in the owner's log in memory, twice once it has caught up, and three times while a
-    /// snapshot is held for longer than a second. Only on a local file system.
+    /// The view is fixed until [`RocksStore::catch_up`]. A follower keeps all table files open and holds the contents of the
+    /// owner's WAL in memory: once at first, twice after the first catch-up, three times while a snapshot is held for longer
+    /// than a second. Works on a local file system only.
     pub fn follow(
         primary: &Path,
         own: &Path,
@@ -108,11 +109,10 @@ impl RocksStore {
         Ok(Self { path: primary.to_owned(), tables, role: Role::Follower(follower) })
     }
 
-    /// Makes all commits that the owner has made so far visible to new snapshots. No snapshot waits for it, and it waits for
-    /// snapshots a second at most; when the owner has flushed, the database is opened anew, which takes as long as reading
-    /// the owner's log.
+    /// Makes all commits of the owner so far visible to new snapshots. Snapshots never wait for it; it waits for snapshots at
+    /// most a second. After a flush by the owner it reopens the database, which takes as long as reading the owner's WAL.
     ///
-    /// Nothing to do for an owner. After an error, try again; new snapshots are of the state before until then.
+    /// A no-op for an owner. After an error, new snapshots keep the previous state; call it again.
     pub fn catch_up(&self) -> Result<(), Error> {
         match &self.role {
             Role::Owner { .. } => Ok(()),
@@ -120,8 +120,7 @@ impl RocksStore {
         }
     }
 
-    /// Writes what is in memory to table files. The log makes this needless for safety; it is for tests,
-    /// measurements and a short start after it.
+    /// Flushes the memtables. The WAL makes this unnecessary for safety; it serves tests, measurements and a fast next start.
     pub fn flush(&self) -> Result<(), Error> {
         let (db, disk) = self.owner()?;
         let families = self.tables.iter().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
@@ -130,8 +129,8 @@ impl RocksStore {
             .map_err(|error| self.record_corruption(disk.map_error("flushing", error)))
     }
 
-    /// Writes to table files what is in memory of the tables of which `batch` removes ranges. Reads jump over removed ranges in
-    /// older table files, but step over each of their rows that is in memory with them.
+    /// Flushes the memtables of the tables with range deletions in `batch`. Reads skip a range tombstone's rows at once in older
+    /// table files, but one by one in the memtable of the tombstone.
     fn flush_ranges(&self, batch: &Batch) -> Result<(), Error> {
         let (db, disk) = self.owner()?;
         let families = batch.ranged().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
@@ -142,7 +141,7 @@ impl RocksStore {
             .map_err(|error| self.record_corruption(disk.map_error("flushing", error)))
     }
 
-    /// Brings every table to its final shape and size. Takes long: it rewrites most of the database.
+    /// Compacts every table fully. Slow: it rewrites most of the database.
     pub fn compact(&self) -> Result<(), Error> {
         self.flush()?;
         let db = self.primary_db()?;
@@ -152,9 +151,9 @@ impl RocksStore {
         Ok(())
     }
 
-    /// Writes a copy of the database, as of now, to the new directory `to`. On the same file system it
-    /// shares the table files (hard links) and takes moments. One that is cut short leaves `<to>.tmp`, which the next one
-    /// removes, and the next opening if it is in the database's directory.
+    /// Creates a checkpoint of the database in the new directory `to`. On the same file system it hard-links the table files
+    /// and takes moments. An interrupted checkpoint leaves `<to>.tmp`, which the next checkpoint removes, as does the next
+    /// [`RocksStore::open`] inside the database directory.
     pub fn checkpoint(&self, to: &Path) -> Result<(), Error> {
         Checkpoint::new(self.primary_db()?)
             .and_then(|checkpoint| checkpoint.create_checkpoint(to))
@@ -166,7 +165,7 @@ impl RocksStore {
         &self.path
     }
 
-    /// Bytes that are free on its file system.
+    /// Free bytes of its file system.
     pub fn free_bytes(&self) -> Result<u64, Error> {
         disk::free_bytes(&self.path)
     }
@@ -182,7 +181,7 @@ impl RocksStore {
         self.owner().map(|(db, _)| db)
     }
 
-    /// The same error, after what it says of damage has been noted.
+    /// Records the corruption that `error` reports, if any, and returns `error`.
     fn record_corruption(&self, error: Error) -> Error {
         if let Role::Owner { handle, hold, .. } = &self.role {
             hold.record(&handle.db, &error);
@@ -247,7 +246,7 @@ impl Store for RocksStore {
     }
 }
 
-/// Room for the batch in RocksDB's form: for each write a type, a column family and two lengths.
+/// Size of the batch in RocksDB's encoding: each write adds a type, a column family and two lengths.
 fn capacity(batch: &Batch) -> usize {
     const BYTES_PER_WRITE: usize = 1 + 2 + 2 + 2;
     batch.bytes() + BYTES_PER_WRITE * batch.len()

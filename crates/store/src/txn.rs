@@ -1,11 +1,12 @@
-//! One lane's work between two commits: reads that see its own writes, and pushes onto lists.
+//! Read-your-writes transaction of a single writer, with appends to lists.
 //!
-//! What must hold: the batch depends only on the snapshot and the calls made, so that applying the same
-//! blocks to the same state gives the same bytes; and a transaction that comes to nothing (dropped, or its
-//! commit failed) leaves nothing behind that a later one could read.
+//! Usage: [`Txn::new`], reads and writes, [`Txn::finish`], [`Store::commit`](crate::Store::commit) of the batch,
+//! [`Counts::absorb`]. [`Txn::finish_with_undo`] also returns an [`UndoRecord`] that reverts the commit.
 //!
-//! A [`Txn`] is used like this: `new`, reads and writes, `finish`, then commit the batch, then
-//! [`Counts::absorb`]. One that is finished by [`Txn::finish_with_undo`] can be taken back ([`UndoRecord`]).
+//! # Invariants
+//!
+//! * The batch is a function of the snapshot and the calls: the same blocks on the same state give the same bytes.
+//! * A transaction that is dropped, or whose commit fails, leaves nothing that a later one could read.
 
 mod overlay;
 mod undo;
@@ -32,22 +33,22 @@ use crate::{
     value::{Value, put_varint},
 };
 
-/// Lengths of the lists that a lane pushed to of late: spares a read for each push.
+/// LRU cache of the lengths of recently appended lists: saves a read per push.
 ///
-/// Holds committed lengths only. Belongs to the one lane that writes these lists.
+/// Holds committed lengths only. Belongs to the single writer of these lists.
 pub struct Counts {
-    /// `None` while a batch that changes the length is on its way.
+    /// `None` while a batch that changes the length is not committed yet.
     lengths: LruCache<Box<[u8]>, Option<u64>, FxSeededState>,
 }
 
 impl Counts {
-    /// Room for the lengths of `capacity` lists (at least one). Each takes about 130 bytes.
+    /// A cache for the lengths of `capacity` lists (at least one), of about 130 bytes each.
     pub fn new(capacity: usize) -> Self {
         let capacity = NonZeroUsize::new(capacity).unwrap_or(NonZeroUsize::MIN);
         Self { lengths: LruCache::with_hasher(capacity, random_hasher()) }
     }
 
-    /// Takes over the lengths of a transaction whose batch has been committed.
+    /// Adds the lengths of a transaction after the commit of its batch.
     pub fn absorb(&mut self, pending: Pending) {
         for (count_key, len) in pending.lengths {
             self.lengths.put(count_key, Some(len));
@@ -64,8 +65,8 @@ impl std::fmt::Debug for Counts {
     }
 }
 
-/// Lengths that hold once the batch they came with is committed. Dropping it instead is safe, and makes the
-/// next pushes to these lists read their length.
+/// List lengths that become valid with the commit of their batch. Dropping it is safe: the next push to each of these lists
+/// reads the stored length.
 #[derive(Debug)]
 #[must_use = "give it to `Counts::absorb` once the batch is committed"]
 pub struct Pending {
@@ -74,25 +75,25 @@ pub struct Pending {
 
 /// Reads and writes on top of a snapshot, until [`Txn::finish`] turns the writes into a batch.
 ///
-/// It is a [`Snapshot`] itself: the store as it would be after the commit, but for the rows of [`Txn::append`] and the
-/// entries of [`Txn::push`].
+/// Implements [`Snapshot`]: the store as after the commit, except for the rows of [`Txn::append`] and the entries of
+/// [`Txn::push`].
 pub struct Txn<'a> {
     snapshot: &'a dyn Snapshot,
     counts: &'a mut Counts,
     /// Rows that may be read again.
     written: Overlay,
-    /// What was pushed, by the key of the list's length.
+    /// Pushed values, by the key of the list's length.
     pushed: FxMap<Box<[u8]>, Pushed>,
     batch: Batch,
     /// Bytes of `written` and `pushed`.
     bytes: usize,
-    /// The key of the length of the list in hand, kept for its allocation.
+    /// Reused buffer for the key of a list's length.
     count_key: Vec<u8>,
 }
 
 type FxMap<K, V> = HashMap<K, V, FxSeededState>;
 
-/// The new end of a list.
+/// Values pushed to one list.
 struct Pushed {
     spec: &'static TableSpec,
     /// Length before this transaction.
@@ -154,8 +155,8 @@ impl<'a> Txn<'a> {
         self.written.write(table, key, value);
     }
 
-    /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and
-    /// a [`Txn::put`] or [`Txn::delete`] of the same key wins whichever came first.
+    /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and a [`Txn::put`] or
+    /// [`Txn::delete`] of the same key wins in either order.
     pub fn append<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
         self.batch.put_with(T::SPEC, |out| key.put(out), |out| value.encode(out));
     }
@@ -246,25 +247,25 @@ impl<'a> Txn<'a> {
         self.close(pushed)
     }
 
-    /// Like [`Txn::finish`], with what was before. Rows of [`Txn::append`] must have been absent; those of `excluded_rows` (table
-    /// and key) are not noted: they stay as they are when all else is taken back.
+    /// Like [`Txn::finish`], with an undo record. Rows of [`Txn::append`] must have been absent. The record leaves out
+    /// `excluded_rows` (table and key), so reverting keeps them.
     pub fn finish_with_undo(
         mut self,
         excluded_rows: &[(&'static TableSpec, Vec<u8>)],
     ) -> Result<(Batch, Pending, UndoRecord), Error> {
-        let mut before = UndoBuilder::without(excluded_rows);
+        let mut undo = UndoBuilder::without(excluded_rows);
         for (spec, key, value) in self.batch.iter() {
             if self.written.get(spec, key).is_none() {
-                before.row(spec, key, None, value);
+                undo.row(spec, key, None, value);
             }
         }
-        self.written.note(self.snapshot, &mut before)?;
+        self.written.add_to_undo(self.snapshot, &mut undo)?;
         let pushed = self.sorted_pushes();
         for (count_key, list) in &pushed {
-            before.list(count_key, list);
+            undo.list(count_key, list);
         }
         let (batch, pending) = self.close(pushed);
-        Ok((batch, pending, before.done()))
+        Ok((batch, pending, undo.done()))
     }
 
     /// By list and owner: the rows made of them come out sorted, which the batch's own sort is quick with.
@@ -281,7 +282,7 @@ impl<'a> Txn<'a> {
         let mut lengths = Vec::with_capacity(pushed.len());
         for (count_key, list) in pushed {
             let len = list.write(&count_key, &mut self.batch);
-            // Until the commit is known to have succeeded, neither length can be relied on.
+            // Neither the old nor the new length is reliable until the commit has succeeded.
             if let Some(cached) = self.counts.lengths.peek_mut(&count_key) {
                 *cached = None;
             }
@@ -364,7 +365,7 @@ impl Pushed {
     }
 }
 
-/// A quick hash that an outsider who chooses the keys (addresses) cannot prepare collisions for.
+/// A fast hash with a random seed: outsiders choose keys (addresses) and must not be able to prepare collisions.
 fn random_hasher() -> FxSeededState {
     let seed = RandomState::new().hash_one(0_u8).to_ne_bytes();
     FxSeededState::with_seed(usize::from_ne_bytes(seed))

@@ -1,7 +1,8 @@
-//! Whether lists are arrays, and making arrays of them again: for a database whose rows may be damaged.
+//! Audit and rebuild of lists in a database with possibly corrupt rows.
 //!
-//! What must hold: nothing is taken for granted, neither lengths nor the order of values; every row is read once, and
-//! memory is bounded.
+//! # Invariants
+//!
+//! Neither lengths nor the order of values are trusted; every row is read once; memory is bounded.
 
 use crate::{
     bulk::BulkWriter,
@@ -12,20 +13,20 @@ use crate::{
     value::Value,
 };
 
-/// A row of a list, or of its lengths, that is not what it must be.
+/// A row of a list or of its lengths that breaks an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inconsistency {
     /// The list, or [`COUNT`].
     pub table: &'static TableSpec,
     /// The key of the row.
     pub key: Vec<u8>,
-    /// What is stored there, if anything.
+    /// The stored value, if any.
     pub found: Option<Vec<u8>>,
-    /// What must be there, in words.
+    /// Description of the expected value.
     pub expected: String,
     /// The least value that may be missing in the list, or be wrong.
     pub from: u64,
-    /// What the length is by the rows, where it is the length that differs; 0 is none.
+    /// The length according to the rows, if the stored length differs; 0 if there are no rows.
     pub rows: Option<u64>,
 }
 
@@ -66,9 +67,9 @@ pub fn audit(
     })
 }
 
-/// Makes arrays of the list `spec` again, of what is left of it below `cutoff`: whatever does not increase or does not
-/// decode goes, gaps are closed and lengths are counted. May be interrupted and called again. Nothing else may write the
-/// list meanwhile. The result is on the device.
+/// Rebuilds the list `spec` from its entries below `cutoff`: drops entries that do not decode or are out of order, renumbers the
+/// rest from 0, and recomputes the lengths. Idempotent after an interruption. Nothing else may write the list meanwhile. The
+/// result is on the device.
 pub fn rebuild(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     let mut rebuilder =
@@ -198,7 +199,7 @@ impl ListRebuilder<'_> {
                 if ordinal == place {
                     return Ok(());
                 }
-                // If it ends between the two, the entry stands there twice, and one of them goes the next time.
+                // After a crash between the two writes, the entry exists twice, and the next run drops one.
                 self.writer.put(self.spec, entry_key(owner, place), value.to_vec())?;
                 self.writer.delete(self.spec, key.to_vec())
             }

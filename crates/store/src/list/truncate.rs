@@ -1,7 +1,9 @@
-//! Cuts lists back to the values below a cutoff: the part of an offline rollback that lists need.
+//! Truncation of lists to the values below a cutoff, for an offline rollback.
 //!
-//! What must hold: each commit leaves every list whole (entries and length agree), so that a run may be cut
-//! off anywhere and repeated; memory is bounded however many owners there are and however long their lists.
+//! # Invariants
+//!
+//! Entries and length of every list agree after each commit, so an interrupted run can be repeated. Memory does not grow with
+//! the number of owners or the length of their lists.
 
 use crate::{
     batch::Batch,

@@ -1,4 +1,4 @@
-//! Whether the counts of ranked sets are those of their items, and making them so.
+//! Audit and repair of the skip lists of ranked sets, against the items.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     table::corrupt,
 };
 
-/// A row of `rank` that is not what the items of its set make it.
+/// A row of `rank` that differs from the one derived from the items of its set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inconsistency {
     /// Its key.
@@ -23,7 +23,7 @@ pub struct Inconsistency {
     pub expected: Option<Vec<u8>>,
 }
 
-/// Compares the counts and nodes of every set of `R` with its items, and gives each difference to `on_inconsistency`.
+/// Compares the counts and nodes of every set of `R` with its items, and reports each difference to `on_inconsistency`.
 ///
 /// Memory grows with the nodes of the largest set: some 2 bytes an item.
 pub fn audit<R: Ranked>(
@@ -64,7 +64,7 @@ fn stray(key: Vec<u8>, found: Vec<u8>) -> Inconsistency {
     Inconsistency { key, found: Some(found), expected: None }
 }
 
-/// Writes the counts and nodes of every set of `R` anew, from its items.
+/// Rewrites the wrong counts and nodes of every set of `R` from its items.
 pub fn repair<R: Ranked>(store: &dyn Store) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     let mut batch = Batch::new();

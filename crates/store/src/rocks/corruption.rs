@@ -1,7 +1,11 @@
-//! What of a table cannot be read: every row is, and where one cannot be, the next one that can is looked for.
+//! Detection of unreadable key ranges: a full scan that continues after corrupt blocks and files.
 //!
-//! What must hold: a row outside the stretches that are reported was read and its checksum was right; memory does not grow
-//! with the table. A damaged filter is not found, because RocksDB reads the rows themselves where it cannot ask one.
+//! # Invariants
+//!
+//! * Every row outside the reported ranges was read, with a correct checksum.
+//! * Memory does not grow with the table.
+//!
+//! Corrupt filter blocks are not detected, because RocksDB then reads the rows instead.
 
 use std::{fmt, iter, path::Path};
 
@@ -10,18 +14,18 @@ use rocksdb::{DB, DBRawIterator, LiveFile, ReadOptions};
 use super::{Handle, RocksOptions, RocksStore, Role, directory, errors::map_error, family};
 use crate::{error::Error, spec::TableSpec};
 
-/// Rows of a table that cannot be read.
+/// A key range of a table that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorruptRange {
     /// Name of the table.
     pub table: &'static str,
-    /// Name of the file with the damaged bytes, where RocksDB tells it.
+    /// Name of the corrupt file, if RocksDB reports it.
     pub file: Option<String>,
-    /// The last key before them that can be read; `None` if there is none.
+    /// The last readable key before the range; `None` if there is none.
     pub after: Option<Vec<u8>>,
-    /// The first key behind them that can be read; `None` if there is none.
+    /// The first readable key after the range; `None` if there is none.
     pub before: Option<Vec<u8>>,
-    /// RocksDB's own words.
+    /// RocksDB's message.
     pub reason: String,
 }
 
@@ -39,12 +43,12 @@ impl fmt::Display for CorruptRange {
     }
 }
 
-/// More stretches than this in one table, and what is left of it is given up: a device that fails everywhere.
+/// After so many ranges in one table, the rest of the table counts as unreadable: the whole device fails.
 const MAX_RANGES: usize = 1000;
 
 impl RocksStore {
-    /// Reads every row of every table of the database in `path`, which another process may own and write, and reports those
-    /// that cannot be read. Takes as long as reading the whole database.
+    /// Reads all rows of the database in `path`, which another process may own and write, and returns the unreadable ranges.
+    /// Takes as long as reading the whole database.
     pub fn find_corruption(
         path: &Path,
         tables: &'static [&'static TableSpec],
@@ -55,15 +59,15 @@ impl RocksStore {
         loop {
             attempts += 1;
             match find(path, tables, options) {
-                // An owner may have deleted a file between the moment that it was listed and that it was opened.
+                // The owner may have deleted a file after it was listed and before it was opened.
                 Err(Error::Engine { .. }) if attempts < MAX_ATTEMPTS => {}
                 outcome => return outcome,
             }
         }
     }
 
-    /// Reads every row of the tables that are not compacted because they were found damaged, reports those that cannot be
-    /// read, and has the tables compacted again of which all can be: the device may have failed for a while only.
+    /// Reads all rows of the tables on compaction hold and returns the unreadable ranges. Re-enables compaction of the tables
+    /// without any, because the device may have failed only temporarily.
     pub fn recheck(&self) -> Result<Vec<CorruptRange>, Error> {
         let Role::Owner { handle, hold, .. } = &self.role else {
             return Err(Error::ReadOnly { path: self.path.clone() });
@@ -80,10 +84,10 @@ impl RocksStore {
     }
 }
 
-/// Nothing is deleted as fast as a database is opened so many times in a row.
+/// Deletions do not interfere with so many consecutive opens.
 const MAX_ATTEMPTS: u32 = 4;
 
-/// Not as a follower: a secondary instance of RocksDB goes back to the state before a file that it cannot open.
+/// Uses a read-only instance: a secondary would show the version before a file that it cannot open.
 fn find(
     path: &Path,
     tables: &'static [&'static TableSpec],
@@ -98,7 +102,7 @@ fn find(
     Ok(found)
 }
 
-/// The database as it is now, also if some of its files cannot be opened.
+/// Opens the current state read-only, even if some files cannot be opened.
 pub(super) fn open(
     path: &Path,
     tables: &'static [&'static TableSpec],
@@ -114,26 +118,27 @@ pub(super) fn open(
     .map_err(|error| map_error(path, "looking for damage", error))
 }
 
-/// A table that is read around its damage.
+/// A scan of a table that skips corrupt ranges.
 pub(super) struct SalvageScan<'a> {
     db: &'a DB,
     store: &'a Path,
     table: &'static TableSpec,
+    /// Fail if healthy files hold rows that the scan cannot reach.
     lossless: bool,
 }
 
 impl<'a> SalvageScan<'a> {
-    /// One that reports all that it cannot reach.
+    /// Reports every row that it cannot reach as unreadable.
     pub(super) fn lossy(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
         Self { db, store, table, lossless: false }
     }
 
-    /// One that fails where it cannot reach rows of files that are sound: for who deletes what is reported.
+    /// Fails if it cannot reach rows of healthy files: for a caller that deletes the reported ranges.
     pub(super) fn lossless(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
         Self { db, store, table, lossless: true }
     }
 
-    /// Gives every readable row to `visit`, in order, and returns the stretches that are not.
+    /// Calls `visit` for every readable row, in order, and returns the unreadable ranges.
     pub(super) fn rows(
         &self,
         mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
@@ -165,7 +170,7 @@ impl<'a> SalvageScan<'a> {
         }
     }
 
-    /// An iterator at the first row that can be read behind `last`, which is followed by damage.
+    /// An iterator at the first readable row after the corrupt range that follows `last`.
     fn next_readable(
         &self,
         last: Option<&[u8]>,
@@ -185,8 +190,8 @@ impl<'a> SalvageScan<'a> {
         let Some(mut good) = good else {
             return self.unreachable_rows(&files, last, damaged).map(|()| None);
         };
-        // Halving all of what is between would jump over rows between two damaged blocks. So the first readable key is looked
-        // for at distances from `last` that double, and halved is only the last doubling.
+        // A binary search over the whole gap could jump over rows between two corrupt blocks. So an exponential search from
+        // `last` finds the first readable step, and the binary search covers only that step.
         let steps: Vec<_> = iter::successors(between(&bad, &good), |far| between(&bad, far)).collect();
         for step in steps.into_iter().rev() {
             if self.is_readable(&step)? {
@@ -204,16 +209,15 @@ impl<'a> SalvageScan<'a> {
         }
         let mut iterator = self.iterator()?;
         iterator.seek(&good);
-        // It could be read a moment ago: what fails now is no damage that stays where it is.
+        // This key was readable a moment ago, so a failure now is not persistent corruption.
         iterator.status().map_err(|error| map_error(self.store, "reading again", error))?;
         Ok(Some(iterator))
     }
 
-    /// Whether the first row from `key` on can be read, or that there is none.
+    /// True if the first row at or after `key` can be read, or if there is none.
     ///
-    /// Asks an iterator of its own. RocksDB's do not recover from a block that they could not read: one that goes back to the
-    /// block that it read before that takes the damaged one for it (`BlockBasedTableIterator::InitDataBlock`, which compares
-    /// with `prev_block_offset_`).
+    /// Uses a new iterator, because a RocksDB iterator does not recover from an unreadable block: on return to the block before
+    /// it, `BlockBasedTableIterator::InitDataBlock` compares `prev_block_offset_` and reuses the corrupt block.
     fn is_readable(&self, key: &[u8]) -> Result<bool, Error> {
         let mut iterator = self.iterator()?;
         iterator.seek(key);
@@ -226,8 +230,8 @@ impl<'a> SalvageScan<'a> {
         Ok(self.db.raw_iterator_cf_opt(family(self.db, self.table)?, options))
     }
 
-    /// No key behind `last` can be read: a file of the first level cannot be opened, of which every one is asked for every
-    /// key. Fails if that hides rows that are not in its part of the table, and they are to be spared.
+    /// An unreadable L0 file makes every key after `last` unreadable, because each read consults all L0 files. A lossless scan
+    /// fails here if healthy files hold rows that it can no longer reach.
     fn unreachable_rows(
         &self,
         files: &[LiveFile],
@@ -254,18 +258,18 @@ impl<'a> SalvageScan<'a> {
     }
 }
 
-/// The name of a table file, without the path that RocksDB puts before it.
+/// The name of a table file without the leading slash.
 pub(super) fn file_name(file: &LiveFile) -> &str {
     file.name.trim_start_matches('/')
 }
 
-/// The first keys beyond each file that ends behind `last`, that of the damaged file first and then in order.
+/// The smallest key after each file that ends after `last`: that of the corrupt file first, then in order.
 fn ends(files: &[LiveFile], last: &[u8], damaged: Option<&str>) -> Vec<Vec<u8>> {
     let mut ends: Vec<(bool, Vec<u8>)> = files
         .iter()
         .filter_map(|file| {
             let mut end = file.end_key.clone().filter(|end| end.as_slice() >= last)?;
-            end.push(0); // The smallest key beyond it.
+            end.push(0); // The smallest key after it.
             let other = damaged != Some(file_name(file));
             Some((other, end))
         })
@@ -274,7 +278,7 @@ fn ends(files: &[LiveFile], last: &[u8], damaged: Option<&str>) -> Vec<Vec<u8>> 
     ends.into_iter().map(|(_, end)| end).collect()
 }
 
-/// A key half-way between two as long as the longer of them; `None` if there is none.
+/// The midpoint of two keys, with the longer one's length; `None` if no key lies between them.
 fn between(low: &[u8], high: &[u8]) -> Option<Vec<u8>> {
     let width = low.len().max(high.len());
     let digit = |key: &[u8], at: usize| u16::from(key.get(at).copied().unwrap_or(0));
@@ -288,7 +292,7 @@ fn between(low: &[u8], high: &[u8]) -> Option<Vec<u8>> {
     let mut middle = Vec::with_capacity(width);
     for digits in sum {
         let digits = carry * 256 + digits;
-        // Below 256, because what is halved is below 512.
+        // The quotient is below 256, because `digits` is below 512.
         middle.push(u8::try_from(digits / 2).unwrap_or(u8::MAX));
         carry = digits % 2;
     }

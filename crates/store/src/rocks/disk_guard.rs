@@ -1,11 +1,13 @@
-//! Room on the device: commits leave a reserve free, so that what was committed can be flushed and compacted.
+//! Disk-space guard: commits fail before they use the reserve that flushes and compactions need.
 //!
-//! What must hold: looking costs a call of the system at most every [`CHECK_INTERVAL`] or [`CHECK_BYTES`] bytes while there is room; while
-//! there is none, every commit looks, so that the first one after there is room goes through.
+//! If another program fills the disk to the last byte, a RocksDB write fails half-way. RocksDB then refuses all writes, checks
+//! the free space every five seconds (`file/sst_file_manager_impl.cc`, `ClearError`), and after that flushes its memtables and
+//! starts a new WAL; it does not read the WAL with the partial commit again.
 //!
-//! If somebody else fills the disk to the last byte, a write of RocksDB fails in the middle. It then refuses all writes,
-//! looks every five seconds whether there is room (`file/sst_file_manager_impl.cc`, `ClearError`), writes what is in memory
-//! to table files and starts another log; the log with half of a commit is not read again.
+//! # Invariants
+//!
+//! * While there is space, the guard makes one `statvfs` call per [`CHECK_INTERVAL`] or [`CHECK_BYTES`].
+//! * While there is none, every commit checks, so the first commit after space is freed succeeds.
 
 use std::{
     path::PathBuf,
@@ -16,16 +18,16 @@ use std::{
 use super::{disk::free_bytes, errors::map_error};
 use crate::error::Error;
 
-/// A disk that is filled at 1 GB/s loses 100 MB of the reserve between two looks.
+/// A program that writes 1 GB/s takes 100 MB of the reserve between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What commits may write between two looks, however fast they are.
+/// Bytes that commits may write between two checks.
 const CHECK_BYTES: usize = 8 << 20;
 
 pub(super) struct DiskGuard {
     path: PathBuf,
     reserve: u64,
-    /// The last look that found room, and what was written since.
+    /// Time of the last check that found space, and the bytes written since.
     last: Mutex<Option<(Instant, usize)>>,
 }
 
@@ -34,7 +36,7 @@ impl DiskGuard {
         Self { path, reserve, last: Mutex::new(None) }
     }
 
-    /// Fails if there is no room for `bytes` more beside the reserve. So few since the last look are not asked about.
+    /// Fails if writing `bytes` would use the reserve. Skips the check soon after a successful one.
     pub(super) fn reserve(&self, bytes: usize) -> Result<(), Error> {
         {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,12 +51,12 @@ impl DiskGuard {
         self.check_for(bytes)
     }
 
-    /// Fails if less than the reserve is free now.
+    /// Fails if less than the reserve is free.
     pub(super) fn check(&self) -> Result<(), Error> {
         self.check_for(0)
     }
 
-    /// Fails if `bytes` that are about to be written would leave less than the reserve.
+    /// Fails if writing `bytes` would leave less than the reserve.
     fn check_for(&self, bytes: usize) -> Result<(), Error> {
         let free = free_bytes(&self.path)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +68,7 @@ impl DiskGuard {
         Ok(())
     }
 
-    /// The error that came of `doing` something that writes.
+    /// Maps an error of the writing operation `doing`.
     pub(super) fn map_error(&self, doing: &'static str, error: rocksdb::Error) -> Error {
         match map_error(&self.path, doing, error) {
             Error::NoSpace { path, free, .. } => Error::NoSpace { path, free, reserve: self.reserve },
@@ -84,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_to_be_written_needs_room_beside_the_reserve() {
+    fn a_write_that_would_use_the_reserve_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         // Other programs take less than this meanwhile.
         let reserve = free_bytes(directory.path()).unwrap().saturating_sub(256 << 20);
@@ -94,7 +96,7 @@ mod tests {
         assert_eq!(written(&guard), None);
         guard.reserve(CHECK_BYTES).unwrap();
         assert_eq!(written(&guard), Some(CHECK_BYTES));
-        // The next byte is looked for.
+        // The next byte needs a check.
         guard.reserve(1).unwrap();
         assert_eq!(written(&guard), Some(1));
     }

@@ -1,8 +1,11 @@
-//! Whether a secondary instance shows every file of the database.
+//! Detection of table files that a secondary instance dropped silently.
 //!
-//! What must hold: a file that cannot be opened is an error, never an absence. A secondary instance passes over the state
-//! that such a file belongs to (RocksDB 11.8, `db/version_edit_handler.cc`, "cannot be recovered; skip it"), and shows the
-//! table as it was before, which may be empty.
+//! A RocksDB secondary skips a version whose files it cannot open (11.8, `db/version_edit_handler.cc`, "cannot be recovered;
+//! skip it") and shows an older version of the table, which may be empty.
+//!
+//! # Invariants
+//!
+//! A table file that cannot be opened is an error, never an absence of rows.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -16,13 +19,13 @@ use super::{
 };
 use crate::{error::Error, spec::TableSpec};
 
-/// Names of the table files that `db` shows.
+/// Names of the live table files of `db`.
 pub(super) fn live_files(db: &DB, path: &Path) -> Result<BTreeSet<String>, Error> {
     Ok(files(db, path)?.iter().map(|file| file_name(file).to_owned()).collect())
 }
 
-/// Fails if one of `unlisted`, which are there and not shown, belongs to the database and cannot be read. Files that are
-/// being written or deleted do not belong to it. Opens the database once more, unless there are no unlisted.
+/// Fails if one of the files `unlisted` (on disk, but not live in the secondary) belongs to the database and cannot be read.
+/// Files that are being written or deleted do not belong to it. Opens the database once more, unless `unlisted` is empty.
 pub(super) fn check(
     path: &Path,
     tables: &'static [&'static TableSpec],
@@ -38,7 +41,7 @@ pub(super) fn check(
         let mut iterator = handle.db.raw_iterator_cf_opt(family(&handle.db, table)?, ReadOptions::default());
         iterator.seek(file.start_key.as_deref().unwrap_or_default());
         let read = iterator.status().map_err(|error| with_table(table, map_error(path, "following", error)));
-        // The owner may have replaced it since it was listed.
+        // The owner may have deleted the file since.
         if read.is_err() && path.join(file_name(file)).exists() {
             read?;
         }

@@ -1,13 +1,15 @@
-//! What rows were before a transaction: enough to take its commit back.
+//! Undo record: the prior values of the rows that a transaction changes, to revert its commit.
 //!
 //! | left (8, BE) | tables: n, each: tag, rows: n, each: key, value | lists: n, each: tag, owners: n, each: key, base, added |
 //!
-//! Numbers are varints, tags one byte. A key is the number of bytes that it shares with the one before it in its table, the
-//! number of its other bytes, and these. A value is 0 if there was no row, else its length plus 1 and its bytes. An owner's
-//! key is that of its list's length, without the tag.
+//! Numbers are varints, tags one byte. Keys are delta-encoded: the number of bytes shared with the previous key of the table,
+//! the number of further bytes, and these. A value is 0 for an absent row, else its length plus 1 and its bytes. An owner's key
+//! is the key of its list's length, without the tag. `left` is a hash of the rows after the transaction.
 //!
-//! What must hold: a transaction that is taken back on the state that it left leaves the state that it found, byte for byte;
-//! on any other state [`UndoRecord::matches`] says no.
+//! # Invariants
+//!
+//! Applied to the state after the transaction, the record restores the state before it, byte for byte. For any other state
+//! [`UndoRecord::matches`] returns false.
 
 use std::hash::Hasher as _;
 
@@ -23,19 +25,19 @@ use crate::{
     value::{Value as _, put_varint, take_varint},
 };
 
-/// A row's key and what it held; `None` if there was no row.
+/// Key and prior value of a row; `None` if there was no row.
 type PriorValue = (Vec<u8>, Option<Vec<u8>>);
 
-/// The rows that a transaction wrote as they were before it, and how its lists were.
+/// The prior values of the rows that a transaction wrote, and the prior lengths of its lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoRecord {
     rows: Vec<(&'static TableSpec, Vec<PriorValue>)>,
     lists: Vec<(&'static TableSpec, Vec<ListGrowth>)>,
-    /// Hash of the rows as the transaction left them.
+    /// Hash of the rows after the transaction.
     left: u64,
 }
 
-/// A list that got longer.
+/// A list that the transaction appended to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ListGrowth {
     owner: Vec<u8>,
@@ -44,7 +46,7 @@ struct ListGrowth {
     added: u64,
 }
 
-/// Collects what a transaction is about to change.
+/// Builds the undo record of a transaction.
 pub(super) struct UndoBuilder<'a> {
     before: UndoRecord,
     left: Hasher,
@@ -52,7 +54,7 @@ pub(super) struct UndoBuilder<'a> {
 }
 
 impl<'a> UndoBuilder<'a> {
-    /// Collects everything but the rows `excluded_rows`.
+    /// A builder that skips the rows `excluded_rows` (table and key).
     pub(super) fn without(excluded_rows: &'a [(&'static TableSpec, Vec<u8>)]) -> Self {
         let before = UndoRecord { rows: Vec::new(), lists: Vec::new(), left: 0 };
         Self { before, left: Hasher::new(), excluded_rows }
@@ -66,11 +68,7 @@ impl<'a> UndoBuilder<'a> {
         old: Option<Vec<u8>>,
         new: Option<&[u8]>,
     ) {
-        if self
-            .excluded_rows
-            .iter()
-            .any(|(table, excluded_rows)| table.tag == spec.tag && excluded_rows == key)
-        {
+        if self.excluded_rows.iter().any(|(table, excluded)| table.tag == spec.tag && excluded == key) {
             return;
         }
         hash_row(&mut self.left, spec, key, new);
@@ -103,7 +101,7 @@ fn of<'a, T>(parts: &'a mut Vec<(&'static TableSpec, Vec<T>)>, spec: &'static Ta
 }
 
 impl UndoRecord {
-    /// Whether `snapshot` is, in all that the transaction wrote, the state that it left.
+    /// True if all rows that the transaction wrote are in `snapshot` as the transaction left them.
     pub fn matches(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
         for (spec, owners) in &self.lists {
             for growth in owners {
@@ -123,19 +121,19 @@ impl UndoRecord {
         Ok(left.finish() == self.left)
     }
 
-    /// Whether nothing changed.
+    /// True if the transaction changed nothing.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.lists.is_empty()
     }
 
-    /// Leaves the rows of `spec` as they are. Whether there are any.
+    /// Removes the rows of `spec` from the record. Returns true if there were any.
     pub fn exclude_table(&mut self, spec: &TableSpec) -> bool {
         let all = self.rows.len();
         self.rows.retain(|(other, _)| other.tag != spec.tag);
         self.rows.len() < all
     }
 
-    /// Adds to `batch` what takes the transaction back, if the state [fits](UndoRecord::matches).
+    /// Adds the writes that revert the transaction to `batch`. The state must [match](UndoRecord::matches).
     pub fn revert_into(self, batch: &mut Batch) {
         for (spec, rows) in self.rows {
             for (key, value) in rows {
@@ -159,7 +157,7 @@ impl UndoRecord {
         }
     }
 
-    /// The bytes to be stored.
+    /// Encodes the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = self.left.to_be_bytes().to_vec();
         put_tables(
@@ -186,7 +184,7 @@ impl UndoRecord {
         out
     }
 
-    /// What was stored, of a database with `tables`; `None` if `bytes` are not that.
+    /// Decodes a record of a database with `tables`; `None` if `bytes` are malformed.
     pub fn decode(mut bytes: &[u8], tables: &[&'static TableSpec]) -> Option<Self> {
         let (left, rest) = bytes.split_first_chunk()?;
         bytes = rest;
@@ -204,7 +202,7 @@ impl UndoRecord {
     }
 }
 
-/// With lengths in front, so that bytes cannot move between a key and a value unnoticed.
+/// Hashes a row, length-prefixed, so that shifting bytes between key and value changes the hash.
 fn hash_row(hash: &mut Hasher, spec: &TableSpec, key: &[u8], value: Option<&[u8]>) {
     hash.write(&[spec.tag, u8::from(value.is_some())]);
     for part in [key, value.unwrap_or_default()] {
