@@ -1,7 +1,9 @@
-//! Calls to contracts and what they return, in Ethereum's ABI: the few that NFTs and balances need.
+//! Ethereum ABI: encoding of contract calls and decoding of their results, for NFTs and balances.
 //!
-//! Holds: an answer is a contract's to choose, so reading one never fails loudly and never takes more memory than the
-//! answer itself; what does not decode is `None`.
+//! # Invariants
+//!
+//! Contracts choose their answers, so a malformed answer decodes to `None`, and decoding never takes more memory than
+//! the answer.
 
 use alloy::primitives::U256;
 

@@ -1,10 +1,11 @@
-//! What a light client checks: that a block was decided by the validators whose turn it was.
+//! Light-client verification: a block was committed by the validator set of its height.
 //!
 //! A set of validators is as its `/validators` answers say if it hashes to `validators_hash` of a trusted header. It
-//! decided a block if more than two thirds of its power signed the block's id, at its height and round; the signatures
-//! stand in the next block's `last_commit`. `next_validators_hash` says which set is next, so trust passes from header to
-//! header. Rules and bytes are those of `CometBFT` (`types.VerifyCommitLight`, `types.CanonicalizeVote`); signatures are
-//! verified by ZIP 215, as there, so that a batch and its members are always judged the same.
+//! committed a block if more than two thirds of its power signed the block's id, at its height and round; the
+//! signatures stand in the next block's `last_commit`. `next_validators_hash` says which set is next, so trust passes
+//! from header to header. Rules and bytes are those of `CometBFT` (`types.VerifyCommitLight`,
+//! `types.CanonicalizeVote`); signatures are verified by ZIP 215, as there, so that batch and single verification
+//! always agree.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -145,7 +146,8 @@ pub struct WrongValidators {
     pub computed: String,
 }
 
-/// Checks that these are the validators of a block, whose header must itself have passed [`crate::proof::check_header`].
+/// Checks that these are the validators of a block, whose header must itself have passed
+/// [`crate::proof::check_header`].
 pub fn check_validators(block: &BlockAnswer<'_>, set: &Validators) -> Result<(), WrongValidators> {
     let named = &block.full_header.validators_hash;
     if set.are_named(named) {

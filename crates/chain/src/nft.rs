@@ -1,6 +1,8 @@
-//! What the events of a block say about NFTs, and what look-ups about them answer.
+//! NFT events of a block, and answers of metadata queries.
 //!
-//! Holds: events come in strict chain order, block events included, so that replaying them one by one ends where the
+//! # Invariants
+//!
+//! Events come in strict chain order, block events included, so that replaying them one by one ends where the
 //! chain is (indexing §8, T14); they say what happened and not what follows, which needs the index. Event types and
 //! keys must be exactly those of the chain: work that a failed IBC callback undid is still printed, renamed
 //! (indexing §17). What is malformed is passed over, because contracts choose most of these values.

@@ -74,8 +74,8 @@ pub fn write_block_record(out: &mut Vec<u8>, block: &BlockRecord<'_>) {
 
 /// Appends the JSON of a Cosmos transaction.
 ///
-/// `tx_json` is the finished JSON of the `tx` member and goes in as it is. Fails only if the result's data is no base64;
-/// then nothing is appended.
+/// `tx_json` is the finished JSON of the `tx` member and goes in as it is. Fails only if the result's data is no
+/// base64; then nothing is appended.
 pub fn write_tx_record(
     out: &mut Vec<u8>,
     hash: &Hash,

@@ -1,9 +1,9 @@
-//! Texts that contracts choose, on their way into the index: without NULs, and bounded.
+//! Sanitization of texts that contracts choose: removes NULs and limits the length.
 //!
-//! A NUL shows nothing and stops some clients; the deployed server takes it out as well (indexing §8.2).
+//! A NUL is invisible and breaks some clients; the deployed server removes it as well (indexing §8.2).
 
-/// The longest name or URI that an answer may hold, in bytes. A longer one is taken for no answer, so that no contract
-/// fills the index by one look-up.
+/// The longest accepted name or URI, in bytes. A longer one counts as no answer, so that no contract can fill the index
+/// with one look-up.
 pub(crate) const MAX_TEXT: usize = 256 * 1024;
 
 /// The text without NULs.

@@ -1,4 +1,4 @@
-//! Who signed a transaction.
+//! Signers of a transaction.
 //!
 //! Every signer counts, in the order of the transaction; the first is the one whom the deployed server calls *the*
 //! signer. There is always an answer, at worst an empty one (indexing 5.3, T2, T12).

@@ -109,8 +109,8 @@ impl DecodedTx {
     }
 }
 
-/// Whether a transaction is valid in any order, so that it raises no sequence (SDK 0.53, `TxBody.unordered`); also where
-/// its bytes cannot be read.
+/// Whether a transaction is valid in any order, so that it raises no sequence (SDK 0.53, `TxBody.unordered`); also
+/// where its bytes cannot be read.
 pub fn is_unordered(raw: &[u8]) -> bool {
     let body = Frame::read(raw).and_then(|frame| fields(frame.body));
     body.is_none_or(|body| {

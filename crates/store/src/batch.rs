@@ -1,7 +1,7 @@
 //! Write batch: puts and deletes of many tables for one atomic commit.
 //!
-//! The keys and values of a table share one buffer, so a row costs no allocation. A commit sorts each table's writes by key,
-//! because engines apply sorted writes several times faster, and keeps only the last write of each key.
+//! The keys and values of a table share one buffer, so a row costs no allocation. A commit sorts each table's writes by
+//! key, because engines apply sorted writes several times faster, and keeps only the last write of each key.
 
 use crate::spec::TableSpec;
 
@@ -64,7 +64,8 @@ impl Batch {
         self.bytes += self.writes_of(table).put(key, value);
     }
 
-    /// The value of the last put of `key`; `None` if it was deleted or never written. Linear in the writes to the table.
+    /// The value of the last put of `key`; `None` if it was deleted or never written. Linear in the writes to the
+    /// table.
     pub(crate) fn find(&self, table: &TableSpec, key: &[u8]) -> Option<&[u8]> {
         let writes = self.tables.iter().find(|writes| writes.spec.tag == table.tag)?;
         let prefix = key_prefix_u64(key);
@@ -100,7 +101,8 @@ impl Batch {
         self.tables.is_empty()
     }
 
-    /// The writes by table, in the order of the tags; each table's writes sorted by key, one write per key. For engines.
+    /// The writes by table, in the order of the tags; each table's writes sorted by key, one write per key. For
+    /// engines.
     pub fn into_sorted(mut self) -> impl Iterator<Item = SortedWrites> {
         self.tables.sort_unstable_by_key(|table| table.spec.tag);
         self.tables.into_iter().map(TableWrites::into_sorted)

@@ -10,7 +10,8 @@ use crate::{
 /// Bytes of one commit: about ten thousand rows, which an engine applies in milliseconds.
 const COMMIT_BYTES: usize = 1 << 20;
 
-/// Buffers writes and commits them at [`COMMIT_BYTES`]. Only [`BulkWriter::finish`] commits the rest; dropping discards it.
+/// Buffers writes and commits them at 1 MiB. Only [`BulkWriter::finish`] commits the rest; dropping discards
+/// it.
 pub struct BulkWriter<'a> {
     store: &'a dyn Store,
     batch: Batch,

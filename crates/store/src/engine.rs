@@ -10,8 +10,8 @@
 //! * Keys compare as unsigned bytes.
 //! * A scan returns the rows within its bounds in order, without gaps, up to its limit.
 //! * A snapshot never changes.
-//! * A commit is atomic across tables and threads. The last write of a key in a batch wins; deleting an absent key is no
-//!   error.
+//! * A commit is atomic across tables and threads. The last write of a key in a batch wins; deleting an absent key is
+//!   no error.
 //! * Corrupt bytes and failed reads are errors, never an absent row or an early end of a scan.
 
 use crate::{batch::Batch, error::Error, key::successor, spec::TableSpec};
@@ -65,8 +65,8 @@ pub type Row = (Vec<u8>, Vec<u8>);
 /// The failures that a commit survives once it has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Handed to the operating system: survives the end of the process, but not a power failure. After a power failure the
-    /// store holds all commits up to an earlier one, without gaps.
+    /// Handed to the operating system: survives the end of the process, but not a power failure. After a power failure
+    /// the store holds all commits up to an earlier one, without gaps.
     Buffered,
     /// On the device (fsync): survives a power failure.
     Synced,
@@ -74,15 +74,15 @@ pub enum Durability {
 
 /// A set of ordered tables, written in atomic batches.
 pub trait Store: Send + Sync + 'static {
-    /// An immutable view of all tables. Hold it for one request only: the engine keeps every row version that a snapshot can
-    /// see.
+    /// An immutable view of all tables. Hold it for one request only: the engine keeps every row version that a
+    /// snapshot can see.
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error>;
 
     /// Applies every write of `batch`, or none. Threads may commit concurrently.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error>;
 
-    /// Returns [`Error::NoSpace`] while the disk has no room for commits, which then fail with the same error. Call it before
-    /// work whose results would be lost. An engine without a disk always has room.
+    /// Returns [`Error::NoSpace`] while the disk has no room for commits, which then fail with the same error. Call it
+    /// before work whose results would be lost. An engine without a disk always has room.
     fn room(&self) -> Result<(), Error> {
         Ok(())
     }

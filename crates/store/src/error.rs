@@ -118,7 +118,8 @@ pub enum Error {
         message: String,
     },
 
-    /// The disk has less free space than the reserve. Nothing was written. Reads continue; writes resume once there is space.
+    /// The disk has less free space than the reserve. Nothing was written. Reads continue; writes resume once there is
+    /// space.
     #[error(
         "database {}: the disk is full: {} MiB are free and {} MiB are kept in reserve; delete something, or \
          enlarge the file system: writing then goes on within seconds, without a restart",

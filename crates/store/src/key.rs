@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! Checked by `tests/engine/keys.rs`: encodings compare like their values; no encoding is a prefix of another of its type;
-//! `take` consumes exactly what `put` wrote. Components can therefore be concatenated, and every leading part of a key is a
-//! valid scan prefix.
+//! Checked by `tests/engine/keys.rs`: encodings compare like their values; no encoding is a prefix of another of its
+//! type; `take` consumes exactly what `put` wrote. Components can therefore be concatenated, and every leading part of
+//! a key is a valid scan prefix.
 //!
 //! | Component | Bytes |
 //! |---|---|
@@ -22,7 +22,8 @@ pub trait Key: Sized {
     /// Appends the encoding to `out`.
     fn put(&self, out: &mut Vec<u8>);
 
-    /// Decodes one component from the front of `input`. Returns `None` if it does not decode; `input` is then unspecified.
+    /// Decodes one component from the front of `input`. Returns `None` if it does not decode; `input` is then
+    /// unspecified.
     fn take(input: &mut &[u8]) -> Option<Self>;
 
     /// The encoding alone.

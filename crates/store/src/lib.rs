@@ -1,5 +1,5 @@
-//! Storage layer: ordered key-value tables with snapshots and atomic commits, on RocksDB or in memory. It knows nothing of
-//! blockchains.
+//! Storage layer: ordered key-value tables with snapshots and atomic commits, on RocksDB or in memory. It knows nothing
+//! of blockchains.
 //!
 //! | Module | Contents |
 //! |---|---|
@@ -16,8 +16,8 @@
 //! | [`txn`] | [`Txn`]: read-your-writes transactions and undo records |
 //! | [`error`] | [`Error`]: failures and their remedies |
 //!
-//! Reads are synchronous and bounded: scans have a limit and return rows, so no iterator outlives a call. Writes go through
-//! a [`Txn`] and one [`Store::commit`] per batch.
+//! Reads are synchronous and bounded: scans have a limit and return rows, so no iterator outlives a call. Writes go
+//! through a [`Txn`] and one [`Store::commit`] per batch.
 //!
 //! ```
 //! use store::{Access, Counts, Durability, List, MemStore, Order, Store, Table, TableSpec, Txn, key, list, table};

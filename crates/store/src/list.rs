@@ -9,8 +9,8 @@
 //!
 //! # Invariants
 //!
-//! A list of length n has exactly the ordinals 0 to n - 1; values strictly increase with the ordinal; an owner without entries
-//! has no length row.
+//! A list of length n has exactly the ordinals 0 to n - 1; values strictly increase with the ordinal; an owner without
+//! entries has no length row.
 
 mod audit;
 mod truncate;

@@ -1,10 +1,10 @@
 //! Sorted sets with ranks, as indexable skip lists (like Redis's ZSET): length, `n`th item and rank of an item, each in
 //! logarithmic time.
 //!
-//! An item is a row of the set's table, `owner | item → value`, ordered by the item's bytes: level 0 of the skip list. The
-//! higher levels are rows of the table `rank`: about one item in 64 has a node on level 1, one in 4,096 on level 2, and so on.
-//! A node stores its span: the number of items from the previous node of its level up to, and without, its own item. A search
-//! for the `n`th item walks each level, from the highest, as far as the sum of the spans allows.
+//! An item is a row of the set's table, `owner | item → value`, ordered by the item's bytes: level 0 of the skip list.
+//! The higher levels are rows of the table `rank`: about one item in 64 has a node on level 1, one in 4,096 on level 2,
+//! and so on. A node stores its span: the number of items from the previous node of its level up to, and without, its
+//! own item. A search for the `n`th item walks each level, from the highest, as far as the sum of the spans allows.
 //!
 //! | Table | Key | Value |
 //! |---|---|---|
@@ -14,8 +14,8 @@
 //!
 //! # Invariants
 //!
-//! * The height of an item is a hash of owner and item, so equal sets have equal rows, whatever their history. An adversary who
-//!   chooses items by their hash makes a set slow, but not wrong.
+//! * The height of an item is a hash of owner and item, so equal sets have equal rows, whatever their history. An
+//!   adversary who chooses items by their hash makes a set slow, but not wrong.
 //! * A set without items has no rows.
 
 mod audit;
@@ -64,8 +64,8 @@ pub fn position<R: Ranked>(snapshot: &dyn Snapshot, owner: &R::Owner, item: &R::
     set.rank(snapshot, &meta, &item.to_bytes())
 }
 
-/// The items at `ranks`, ascending, with their values. All must be below the length that the same snapshot gave: one that
-/// is missing is an error. The caller bounds the range; it is held in memory.
+/// The items at `ranks`, ascending, with their values. All must be below the length that the same snapshot gave: one
+/// that is missing is an error. The caller bounds the range; it is held in memory.
 pub fn slice<R: Ranked>(
     snapshot: &dyn Snapshot,
     owner: &R::Owner,

@@ -1,7 +1,7 @@
 //! RocksDB engine: one column family per table, one write batch with the WAL enabled per commit.
 //!
-//! A database has one owner ([`RocksStore::open`]) and any number of followers ([`RocksStore::follow`]), in this or in other
-//! processes on the same machine.
+//! A database has one owner ([`RocksStore::open`]) and any number of followers ([`RocksStore::follow`]), in this or in
+//! other processes on the same machine.
 //!
 //! # Invariants
 //!
@@ -95,9 +95,9 @@ impl RocksStore {
     /// Opens the database in `primary` read-only while another process owns it. `own` is a private directory for this
     /// follower's log.
     ///
-    /// The view is fixed until [`RocksStore::catch_up`]. A follower keeps all table files open and holds the contents of the
-    /// owner's WAL in memory: once at first, twice after the first catch-up, three times while a snapshot is held for longer
-    /// than a second. Works on a local file system only.
+    /// The view is fixed until [`RocksStore::catch_up`]. A follower keeps all table files open and holds the contents
+    /// of the owner's WAL in memory: once at first, twice after the first catch-up, three times while a snapshot is
+    /// held for longer than a second. Works on a local file system only.
     pub fn follow(
         primary: &Path,
         own: &Path,
@@ -109,8 +109,9 @@ impl RocksStore {
         Ok(Self { path: primary.to_owned(), tables, role: Role::Follower(follower) })
     }
 
-    /// Makes all commits of the owner so far visible to new snapshots. Snapshots never wait for it; it waits for snapshots at
-    /// most a second. After a flush by the owner it reopens the database, which takes as long as reading the owner's WAL.
+    /// Makes all commits of the owner so far visible to new snapshots. Snapshots never wait for it; it waits for
+    /// snapshots at most a second. After a flush by the owner it reopens the database, which takes as long as reading
+    /// the owner's WAL.
     ///
     /// A no-op for an owner. After an error, new snapshots keep the previous state; call it again.
     pub fn catch_up(&self) -> Result<(), Error> {
@@ -120,7 +121,8 @@ impl RocksStore {
         }
     }
 
-    /// Flushes the memtables. The WAL makes this unnecessary for safety; it serves tests, measurements and a fast next start.
+    /// Flushes the memtables. The WAL makes this unnecessary for safety; it serves tests, measurements and a fast next
+    /// start.
     pub fn flush(&self) -> Result<(), Error> {
         let (db, disk) = self.owner()?;
         let families = self.tables.iter().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
@@ -129,8 +131,8 @@ impl RocksStore {
             .map_err(|error| self.record_corruption(disk.map_error("flushing", error)))
     }
 
-    /// Flushes the memtables of the tables with range deletions in `batch`. Reads skip a range tombstone's rows at once in older
-    /// table files, but one by one in the memtable of the tombstone.
+    /// Flushes the memtables of the tables with range deletions in `batch`. Reads skip a range tombstone's rows at once
+    /// in older table files, but one by one in the memtable of the tombstone.
     fn flush_ranges(&self, batch: &Batch) -> Result<(), Error> {
         let (db, disk) = self.owner()?;
         let families = batch.ranged().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
@@ -151,9 +153,9 @@ impl RocksStore {
         Ok(())
     }
 
-    /// Creates a checkpoint of the database in the new directory `to`. On the same file system it hard-links the table files
-    /// and takes moments. An interrupted checkpoint leaves `<to>.tmp`, which the next checkpoint removes, as does the next
-    /// [`RocksStore::open`] inside the database directory.
+    /// Creates a checkpoint of the database in the new directory `to`. On the same file system it hard-links the table
+    /// files and takes moments. An interrupted checkpoint leaves `<to>.tmp`, which the next checkpoint removes, as does
+    /// the next [`RocksStore::open`] inside the database directory.
     pub fn checkpoint(&self, to: &Path) -> Result<(), Error> {
         Checkpoint::new(self.primary_db()?)
             .and_then(|checkpoint| checkpoint.create_checkpoint(to))

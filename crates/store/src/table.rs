@@ -58,8 +58,8 @@ pub fn rows<T: Table>(
     scan::<T>(snapshot, Bounds { start: &start, end: end.as_deref() }, order, limit)
 }
 
-/// The first `limit` rows under `prefix` after the key `after` in `order`; `after` need not exist. If `after` lies outside
-/// `prefix`, the result covers all rows of the prefix or none.
+/// The first `limit` rows under `prefix` after the key `after` in `order`; `after` need not exist. If `after` lies
+/// outside `prefix`, the result covers all rows of the prefix or none.
 pub fn rows_after<T: Table>(
     snapshot: &dyn Snapshot,
     prefix: &impl PrefixOf<T::Key>,

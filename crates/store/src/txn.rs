@@ -65,8 +65,8 @@ impl std::fmt::Debug for Counts {
     }
 }
 
-/// List lengths that become valid with the commit of their batch. Dropping it is safe: the next push to each of these lists
-/// reads the stored length.
+/// List lengths that become valid with the commit of their batch. Dropping it is safe: the next push to each of these
+/// lists reads the stored length.
 #[derive(Debug)]
 #[must_use = "give it to `Counts::absorb` once the batch is committed"]
 pub struct Pending {
@@ -155,8 +155,8 @@ impl<'a> Txn<'a> {
         self.written.write(table, key, value);
     }
 
-    /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and a [`Txn::put`] or
-    /// [`Txn::delete`] of the same key wins in either order.
+    /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and a
+    /// [`Txn::put`] or [`Txn::delete`] of the same key wins in either order.
     pub fn append<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
         self.batch.put_with(T::SPEC, |out| key.put(out), |out| value.encode(out));
     }
@@ -208,8 +208,8 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// The value of a row, appended here or stored before. It looks through all that was appended to the table: for rare
-    /// use.
+    /// The value of a row, appended here or stored before. It looks through all that was appended to the table: for
+    /// rare use.
     pub fn find<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
         let key = key.to_bytes();
         match self.batch.find(T::SPEC, &key) {

@@ -1,18 +1,17 @@
-//! The random factors of a batch, drawn from the batch itself.
+//! Random factors of a batch signature verification, derived from the batch (Fiat-Shamir).
 //!
-//! Verifying a batch is sound where nobody can choose signatures after knowing the factors. They are a hash of all
-//! keys, signatures and messages (the way of Fiat and Shamir), which also keeps this crate free of a source of
-//! randomness and every run the same.
+//! Batch verification is sound only if no one can choose signatures after the factors are known. A hash of all keys,
+//! signatures and messages ensures that, needs no source of randomness, and makes every run deterministic.
 
 use k256::elliptic_curve::rand_core::{CryptoRng, Error, RngCore};
 use sha2::{Digest, Sha256};
 
 use crate::hash::Hash;
 
-/// Takes in a batch.
+/// Hash state over the signatures of a batch.
 pub(super) struct FactorSeed(Sha256);
 
-/// Gives out factors: hashes of the batch and a counter.
+/// Deterministic generator of factors: hashes of the batch hash and a counter.
 pub(super) struct BatchFactors {
     seed: Hash,
     counter: u64,

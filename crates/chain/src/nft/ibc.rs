@@ -1,6 +1,8 @@
 //! Names of collections that came by IBC (ICS-721): what a voucher's class is called where it is from (indexing §9).
 //!
-//! Holds: only a packet that was received for good counts, which its acknowledgement in the same transaction tells; a
+//! # Invariants
+//!
+//! Only a packet that was received for good counts, which its acknowledgement in the same transaction tells; a
 //! refused packet can carry any name. Packets say everything in text that a relayer brought: malformed ones are passed
 //! over.
 

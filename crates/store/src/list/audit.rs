@@ -67,9 +67,9 @@ pub fn audit(
     })
 }
 
-/// Rebuilds the list `spec` from its entries below `cutoff`: drops entries that do not decode or are out of order, renumbers the
-/// rest from 0, and recomputes the lengths. Idempotent after an interruption. Nothing else may write the list meanwhile. The
-/// result is on the device.
+/// Rebuilds the list `spec` from its entries below `cutoff`: drops entries that do not decode or are out of order,
+/// renumbers the rest from 0, and recomputes the lengths. Idempotent after an interruption. Nothing else may write the
+/// list meanwhile. The result is on the device.
 pub fn rebuild(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     let mut rebuilder =

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! Entries and length of every list agree after each commit, so an interrupted run can be repeated. Memory does not grow with
-//! the number of owners or the length of their lists.
+//! Entries and length of every list agree after each commit, so an interrupted run can be repeated. Memory does not
+//! grow with the number of owners or the length of their lists.
 
 use crate::{
     batch::Batch,

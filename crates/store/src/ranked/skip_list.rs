@@ -1,4 +1,4 @@
-//! One ranked set as rows: what its nodes count, and how they change with an item.
+//! Indexable skip list of one owner as rows: search by rank, insertion, removal.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ use crate::{
     value::{put_varint, take_varint},
 };
 
-/// Heights of nodes. With one item in 64 on each next level, 16 million items fill four.
+/// Number of levels above the items. With one item in 64 on each next level, 16 million items fill four.
 pub(super) const LEVELS: usize = 4;
 
-/// Rows of one read while walking: a level is walked for some 32 rows.
+/// Rows per read of a walk, which takes about 32 rows on each level.
 const CHUNK: usize = 64;
 
 /// The set of one owner.
@@ -28,7 +28,7 @@ pub(super) struct SkipList {
     promotion_bits: u32,
 }
 
-/// What is known of a set as a whole.
+/// Length and node counts of a set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SetMeta {
     pub(super) len: u64,
@@ -74,7 +74,7 @@ impl SkipList {
         Self { spec, owner, promotion_bits }
     }
 
-    /// Key of a row in `rank`: level 0 is the meta.
+    /// Key of a row in `rank`: level 0 holds the [`SetMeta`].
     pub(super) fn rank_key(&self, level: usize, item: &[u8]) -> Vec<u8> {
         let level = u8::try_from(level).unwrap_or(u8::MAX);
         [&[self.spec.tag][..], &self.owner, &[level], item].concat()
@@ -145,7 +145,7 @@ impl SkipList {
         let prefix = self.rank_key(level, &[]);
         let end = prefix_end(&prefix);
         loop {
-            // Beyond the node itself; no item is the beginning of another.
+            // After the node itself; no item is a prefix of another.
             let start = successor(&self.rank_key(level, lower));
             let bounds = Bounds { start: &start, end: end.as_deref() };
             let nodes = snapshot.scan(RANK, bounds, Order::Asc, CHUNK)?;
@@ -200,7 +200,7 @@ impl SkipList {
             return Ok(false);
         }
         let mut meta = self.meta(txn)?;
-        let odd = |key: &[u8]| corrupt(RANK, key, "a set's counts do not fit its items");
+        let inconsistent = |key: &[u8]| corrupt(RANK, key, "a set's counts do not fit its items");
         let height = height(&row_key, self.promotion_bits);
         for level in 1..=LEVELS {
             if meta.nodes[level - 1] == 0 {
@@ -210,7 +210,7 @@ impl SkipList {
             let mut freed = 0;
             if level <= height {
                 let key = self.rank_key(level, item);
-                let value = crate::Snapshot::get(txn, RANK, &key)?.ok_or_else(|| odd(&key))?;
+                let value = crate::Snapshot::get(txn, RANK, &key)?.ok_or_else(|| inconsistent(&key))?;
                 freed = span(&key, &value)?;
                 txn.write_raw(RANK, key, None);
                 meta.nodes[level - 1] -= 1;
@@ -219,13 +219,13 @@ impl SkipList {
                 put_span(txn, key, (span + freed).checked_sub(1))?;
             }
         }
-        meta.len = meta.len.checked_sub(1).ok_or_else(|| odd(&self.owner))?;
+        meta.len = meta.len.checked_sub(1).ok_or_else(|| inconsistent(&self.owner))?;
         txn.write_raw(self.spec, row_key, None);
         self.put_meta(txn, &meta);
         Ok(true)
     }
 
-    /// The first node beyond `item` on `level`: the key of its row, and its count.
+    /// The first node after `item` on `level`: the key of its row, and its span.
     fn next_node(
         &self,
         snapshot: &dyn Snapshot,

@@ -1,7 +1,9 @@
-//! Backups of a database in a directory of their own, which share what they have in common.
+//! Incremental backups of a database, by RocksDB's backup engine.
 //!
-//! What must hold: a backup that is cut short leaves the earlier ones as they were; what is restored is what was backed up,
-//! byte for byte, or an error. RocksDB's backup engine keeps a checksum of every file and sees to both.
+//! # Invariants
+//!
+//! An interrupted backup leaves the earlier ones intact. A restore gives the backed-up bytes or an error. The backup
+//! engine ensures both by a checksum of every file.
 
 use std::{
     fs,

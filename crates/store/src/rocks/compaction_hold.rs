@@ -1,10 +1,11 @@
-//! Compaction hold: automatic compaction is off for corrupt tables. A compaction that reads corrupt data makes RocksDB refuse
-//! every write to all tables until the database is reopened, and then fails again.
+//! Compaction hold: automatic compaction is off for corrupt tables. A compaction that reads corrupt data makes RocksDB
+//! refuse every write to all tables until the database is reopened, and then fails again.
 //!
 //! # Invariants
 //!
-//! A marker file keeps the names of corrupt tables over restarts, until a salvage or a complete read by the owner clears them.
-//! If a compaction is the first to find the corruption, this process cannot write any more, but the next one can.
+//! A marker file keeps the names of corrupt tables over restarts, until a salvage or a complete read by the owner
+//! clears them. If a compaction is the first to find the corruption, this process cannot write any more, but the next
+//! one can.
 
 use std::{
     collections::BTreeSet,

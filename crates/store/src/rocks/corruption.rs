@@ -47,8 +47,8 @@ impl fmt::Display for CorruptRange {
 const MAX_RANGES: usize = 1000;
 
 impl RocksStore {
-    /// Reads all rows of the database in `path`, which another process may own and write, and returns the unreadable ranges.
-    /// Takes as long as reading the whole database.
+    /// Reads all rows of the database in `path`, which another process may own and write, and returns the unreadable
+    /// ranges. Takes as long as reading the whole database.
     pub fn find_corruption(
         path: &Path,
         tables: &'static [&'static TableSpec],
@@ -66,8 +66,8 @@ impl RocksStore {
         }
     }
 
-    /// Reads all rows of the tables on compaction hold and returns the unreadable ranges. Re-enables compaction of the tables
-    /// without any, because the device may have failed only temporarily.
+    /// Reads all rows of the tables on compaction hold and returns the unreadable ranges. Re-enables compaction of the
+    /// tables without any, because the device may have failed only temporarily.
     pub fn recheck(&self) -> Result<Vec<CorruptRange>, Error> {
         let Role::Owner { handle, hold, .. } = &self.role else {
             return Err(Error::ReadOnly { path: self.path.clone() });
@@ -190,8 +190,8 @@ impl<'a> SalvageScan<'a> {
         let Some(mut good) = good else {
             return self.unreachable_rows(&files, last, damaged).map(|()| None);
         };
-        // A binary search over the whole gap could jump over rows between two corrupt blocks. So an exponential search from
-        // `last` finds the first readable step, and the binary search covers only that step.
+        // A binary search over the whole gap could jump over rows between two corrupt blocks. So an exponential search
+        // from `last` finds the first readable step, and the binary search covers only that step.
         let steps: Vec<_> = iter::successors(between(&bad, &good), |far| between(&bad, far)).collect();
         for step in steps.into_iter().rev() {
             if self.is_readable(&step)? {
@@ -216,8 +216,9 @@ impl<'a> SalvageScan<'a> {
 
     /// True if the first row at or after `key` can be read, or if there is none.
     ///
-    /// Uses a new iterator, because a RocksDB iterator does not recover from an unreadable block: on return to the block before
-    /// it, `BlockBasedTableIterator::InitDataBlock` compares `prev_block_offset_` and reuses the corrupt block.
+    /// Uses a new iterator, because a RocksDB iterator does not recover from an unreadable block: on return to the
+    /// block before it, `BlockBasedTableIterator::InitDataBlock` compares `prev_block_offset_` and reuses the corrupt
+    /// block.
     fn is_readable(&self, key: &[u8]) -> Result<bool, Error> {
         let mut iterator = self.iterator()?;
         iterator.seek(key);
@@ -230,8 +231,8 @@ impl<'a> SalvageScan<'a> {
         Ok(self.db.raw_iterator_cf_opt(family(self.db, self.table)?, options))
     }
 
-    /// An unreadable L0 file makes every key after `last` unreadable, because each read consults all L0 files. A lossless scan
-    /// fails here if healthy files hold rows that it can no longer reach.
+    /// An unreadable L0 file makes every key after `last` unreadable, because each read consults all L0 files. A
+    /// lossless scan fails here if healthy files hold rows that it can no longer reach.
     fn unreachable_rows(
         &self,
         files: &[LiveFile],

@@ -1,7 +1,9 @@
-//! What is in a directory before RocksDB is let at it, and how large it is.
+//! Checks of a database directory before RocksDB opens it, and its size.
 //!
-//! What must hold: RocksDB opens and upgrades whatever resembles one of its databases (LevelDB's included),
-//! so a directory that is not ours is refused before it is touched.
+//! # Invariants
+//!
+//! A directory that is not a database of this program is refused before RocksDB touches it, because RocksDB opens and
+//! upgrades everything that resembles one of its databases (LevelDB's included).
 
 use std::{
     collections::BTreeSet,
@@ -62,8 +64,8 @@ pub(super) fn check_followed(path: &Path, tables: &[&TableSpec]) -> Result<(), E
     Err(Error::MissingTables { path: path.to_owned(), tables: missing })
 }
 
-/// Bytes of all files in the database directory. What is in directories inside is not the database: checkpoints, which share
-/// its files, and tables being salvaged.
+/// Bytes of all files in the database directory. What is in directories inside is not the database: checkpoints, which
+/// share its files, and tables being salvaged.
 pub(super) fn bytes(path: &Path) -> Result<u64, Error> {
     let entries = fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
     let mut bytes = 0;
@@ -79,8 +81,8 @@ pub(super) fn bytes(path: &Path) -> Result<u64, Error> {
     Ok(bytes)
 }
 
-/// Removes what checkpoints left that were cut short while they were made inside of the database directory: links to table
-/// files, which keep those on the disk. To be called by the owner.
+/// Removes what checkpoints left that were cut short while they were made inside of the database directory: links to
+/// table files, which keep those on the disk. To be called by the owner.
 pub(super) fn remove_unfinished_checkpoints(path: &Path) -> Result<(), Error> {
     for name in names(path)?.unwrap_or_default().iter().filter(|name| name.ends_with(UNFINISHED)) {
         let unfinished = path.join(name);

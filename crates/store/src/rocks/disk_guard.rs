@@ -1,8 +1,8 @@
 //! Disk-space guard: commits fail before they use the reserve that flushes and compactions need.
 //!
-//! If another program fills the disk to the last byte, a RocksDB write fails half-way. RocksDB then refuses all writes, checks
-//! the free space every five seconds (`file/sst_file_manager_impl.cc`, `ClearError`), and after that flushes its memtables and
-//! starts a new WAL; it does not read the WAL with the partial commit again.
+//! If another program fills the disk to the last byte, a RocksDB write fails half-way. RocksDB then refuses all writes,
+//! checks the free space every five seconds (`file/sst_file_manager_impl.cc`, `ClearError`), and after that flushes its
+//! memtables and starts a new WAL; it does not read the WAL with the partial commit again.
 //!
 //! # Invariants
 //!

@@ -1,7 +1,7 @@
 //! Detection of table files that a secondary instance dropped silently.
 //!
-//! A RocksDB secondary skips a version whose files it cannot open (11.8, `db/version_edit_handler.cc`, "cannot be recovered;
-//! skip it") and shows an older version of the table, which may be empty.
+//! A RocksDB secondary skips a version whose files it cannot open (11.8, `db/version_edit_handler.cc`, "cannot be
+//! recovered; skip it") and shows an older version of the table, which may be empty.
 //!
 //! # Invariants
 //!
@@ -24,8 +24,9 @@ pub(super) fn live_files(db: &DB, path: &Path) -> Result<BTreeSet<String>, Error
     Ok(files(db, path)?.iter().map(|file| file_name(file).to_owned()).collect())
 }
 
-/// Fails if one of the files `unlisted` (on disk, but not live in the secondary) belongs to the database and cannot be read.
-/// Files that are being written or deleted do not belong to it. Opens the database once more, unless `unlisted` is empty.
+/// Fails if one of the files `unlisted` (on disk, but not live in the secondary) belongs to the database and cannot be
+/// read. Files that are being written or deleted do not belong to it. Opens the database once more, unless `unlisted`
+/// is empty.
 pub(super) fn check(
     path: &Path,
     tables: &'static [&'static TableSpec],

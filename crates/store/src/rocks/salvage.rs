@@ -6,14 +6,14 @@
 //! salvage/txs.done/    installed, being deleted: deleted at the next open
 //! ```
 //!
-//! `ready` contains a manifest of its files. If the directory does not match its manifest, another program has touched it.
-//! Leave it alone: it may be the only copy of a table whose column family is already dropped.
+//! `ready` contains a manifest of its files. If the directory does not match its manifest, another program has touched
+//! it. Leave it alone: it may be the only copy of a table whose column family is already dropped.
 //!
 //! # Invariants
 //!
 //! * After a crash at any point, the next owner finds either the old table or the complete rewritten one.
-//! * The rewritten table has all readable rows unchanged, and nothing from an unreadable range: no older version of a row that
-//!   the range hides.
+//! * The rewritten table has all readable rows unchanged, and nothing from an unreadable range: no older version of a
+//!   row that the range hides.
 //! * Only the holder of the database lock writes to `salvage/`, and nothing commits during a salvage.
 
 use std::{
@@ -61,8 +61,8 @@ impl State {
 }
 
 impl RocksStore {
-    /// Rewrites every corrupt table of the database in `path` without its unreadable rows, and returns their ranges. These rows
-    /// are absent afterwards; the caller must derive them again.
+    /// Rewrites every corrupt table of the database in `path` without its unreadable rows, and returns their ranges.
+    /// These rows are absent afterwards; the caller must derive them again.
     ///
     /// Needs exclusive access, the time of reading the whole database, and disk space for a copy of each corrupt table.
     pub fn salvage(
@@ -126,8 +126,8 @@ pub(super) fn finished_copies(path: &Path) -> Result<BTreeSet<String>, Error> {
     Ok(names.iter().filter_map(|name| name.strip_suffix(State::Ready.ending())).map(str::to_owned).collect())
 }
 
-/// Opens with paranoid checks. If corruption prevents that, opens without them; RocksDB then skips corrupt WAL records instead
-/// of stopping at the first one (`DBImpl::InitializeLogReader`).
+/// Opens with paranoid checks. If corruption prevents that, opens without them; RocksDB then skips corrupt WAL records
+/// instead of stopping at the first one (`DBImpl::InitializeLogReader`).
 fn open(path: &Path, tables: &'static [&'static TableSpec], options: RocksOptions) -> Result<Handle, Error> {
     let open = |how| DB::open_cf_descriptors(&how, path, options.families_on_hold(tables));
     let opened = match open(options.repair()) {

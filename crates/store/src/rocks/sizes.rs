@@ -1,4 +1,4 @@
-//! How large each table is, for `db info`.
+//! Table sizes, for `db info`.
 
 use rocksdb::properties;
 

@@ -1,8 +1,10 @@
-//! Reading from RocksDB at one view.
+//! Snapshot reads from RocksDB.
 //!
-//! What must hold: every read of a snapshot sees the same state. The owner's reads name a snapshot of
-//! RocksDB; a follower's cannot (iterators refuse it, `Get` silently ignores it), so they hold a secondary, which does not change
-//! while it is held.
+//! # Invariants
+//!
+//! Every read of a snapshot sees the same state. Reads of the owner use a RocksDB snapshot. Secondary instances do not
+//! support them (iterators fail, `Get` silently ignores them), so a follower's snapshot holds a secondary, which does
+//! not change meanwhile.
 
 use std::sync::Arc;
 

@@ -2,14 +2,14 @@
 //!
 //! | left (8, BE) | tables: n, each: tag, rows: n, each: key, value | lists: n, each: tag, owners: n, each: key, base, added |
 //!
-//! Numbers are varints, tags one byte. Keys are delta-encoded: the number of bytes shared with the previous key of the table,
-//! the number of further bytes, and these. A value is 0 for an absent row, else its length plus 1 and its bytes. An owner's key
-//! is the key of its list's length, without the tag. `left` is a hash of the rows after the transaction.
+//! Numbers are varints, tags one byte. Keys are delta-encoded: the number of bytes shared with the previous key of the
+//! table, the number of further bytes, and these. A value is 0 for an absent row, else its length plus 1 and its bytes.
+//! An owner's key is the key of its list's length, without the tag. `left` is a hash of the rows after the transaction.
 //!
 //! # Invariants
 //!
-//! Applied to the state after the transaction, the record restores the state before it, byte for byte. For any other state
-//! [`UndoRecord::matches`] returns false.
+//! Applied to the state after the transaction, the record restores the state before it, byte for byte. For any other
+//! state [`UndoRecord::matches`] returns false.
 
 use std::hash::Hasher as _;
 
