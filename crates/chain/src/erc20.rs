@@ -19,9 +19,9 @@ pub enum Erc20Event {
     Transfer {
         /// The contract that says so.
         contract: [u8; 20],
-        /// Who had it; zero where it was made.
+        /// The sender; zero for a mint.
         from: [u8; 20],
-        /// Who has it; zero where it was destroyed.
+        /// The recipient; zero for a burn.
         to: [u8; 20],
         /// How much, in the token's smallest unit.
         amount: U256,

@@ -1,8 +1,8 @@
-//! Transfer logs in the `evm` events of a block: one shape for ERC-20 and ERC-721, told apart by where the third value
-//! is.
+//! Transfer logs in the `evm` events of a block: one shape for ERC-20 and ERC-721, distinguished by where the third
+//! value is.
 //!
 //! An `evm` event holds any number of attributes `log`; all of them count (T15). Contracts choose what they log, so
-//! whatever is no well-formed transfer is passed over. Event types and keys must be exactly these: a failed IBC
+//! logs that are no well-formed transfer are skipped. Event types and keys must be exactly these: a failed IBC
 //! callback's logs are still there under renamed ones (indexing §17).
 
 use memchr::memmem::Finder;

@@ -28,7 +28,7 @@ pub enum NftEvent {
     Create {
         /// The collection's object.
         collection: Account,
-        /// Who made it.
+        /// Its creator.
         creator: Account,
         /// Its name, without NULs.
         name: String,
@@ -48,14 +48,14 @@ pub enum NftEvent {
         object: Option<Account>,
         /// Its first owner. `None` where the event does not tell: a Move object from before this transaction.
         owner: Option<Account>,
-        /// Its URI. `None` where the event does not tell; whoever wants it asks the chain.
+        /// Its URI. `None` where the event does not contain it; the chain can be queried for it.
         uri: Option<String>,
     },
     /// A token, or on Move any other object, has a new owner.
     Transfer {
         /// The token.
         token: TokenRef,
-        /// Who has it now.
+        /// Its new owner.
         to: Account,
     },
     /// A token is gone.

@@ -13,7 +13,7 @@ use crate::json::{push_hex_upper, push_list, push_member, push_number};
 use crate::serde_lenient::{list, number, text};
 use crate::time::Timestamp;
 
-/// Who proposed a block; empty texts where it could not be found out.
+/// The proposer of a block; empty texts if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proposer {
     /// The validator's name.
@@ -45,7 +45,7 @@ pub struct BlockRecord<'a> {
     pub tx_count: u64,
     /// `(denom, amount)` sorted by denom: see [`crate::fee::FeeTotals`].
     pub total_fee: &'a [(String, String)],
-    /// Who proposed it.
+    /// The proposer.
     pub proposer: &'a Proposer,
 }
 

@@ -169,7 +169,7 @@ pub struct NftResource {
 /// The resource `0x1::collection::Collection` of a collection's object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectionResource {
-    /// Who made it.
+    /// Its creator.
     pub creator: Account,
     /// Its name, without NULs.
     pub name: String,

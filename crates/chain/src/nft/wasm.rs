@@ -1,7 +1,7 @@
 //! cw721: tokens in the events of contracts, and the contracts' answers (indexing §8.3).
 //!
 //! Every contract writes what it likes into a `wasm` event; only `_contract_address` is the chain's own. Of a key
-//! that is written twice the first value counts (T15), and an owner who is no address makes the event one of nobody's.
+//! that is written twice the first value counts (T15), and an event whose owner is no address has no owner.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -57,7 +57,7 @@ pub fn contract_name(answer: &[u8]) -> Option<String> {
     sanitize::bounded(&data::<Info>(answer)?.name)
 }
 
-/// Who instantiated a contract, in the answer of `/cosmwasm/wasm/v1/contract/{address}`.
+/// The instantiator of a contract, in the answer of `/cosmwasm/wasm/v1/contract/{address}`.
 pub fn contract_creator(answer: &[u8], prefix: &str) -> Option<Account> {
     #[derive(Deserialize)]
     struct Answer {

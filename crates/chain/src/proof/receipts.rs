@@ -6,9 +6,9 @@
 //! * An **Ethereum transaction** (see [`crate::eth_tx`]) has a receipt whether it succeeded or not. Its hash is
 //!   recomputed from the Cosmos transaction that wraps it, which binds `type`, `from`, `to` and `effectiveGasPrice`
 //!   too.
-//! * Any other transaction that succeeded and logged has a **stand-in**: from the zero address to nobody at price 0,
-//!   under the hash of an empty Ethereum transaction whose input is the Cosmos hash. One that failed or did not log has
-//!   none.
+//! * Any other transaction that succeeded and logged has a **stand-in**: from the zero address to no recipient at price
+//!   0, under the hash of an empty Ethereum transaction whose input is the Cosmos hash. One that failed or did not log
+//!   has none.
 //!
 //! All receipts of a block follow the order of its transactions; position, status, gas, created contract and bloom
 //! filter follow from the results. The logs are those of the transaction's `evm` events. The logs of EVM messages are

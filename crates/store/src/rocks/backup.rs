@@ -19,7 +19,7 @@ use rocksdb::{
 use super::{Handle, RocksOptions, errors::map_error};
 use crate::{error::Error, spec::TableSpec};
 
-/// Files that are copied at a time.
+/// Concurrent file copies.
 const AT_ONCE: i32 = 4;
 
 const MIB: u64 = 1 << 20;
@@ -27,13 +27,13 @@ const MIB: u64 = 1 << 20;
 /// Held while backups are made or removed.
 const LOCK: &str = "lock";
 
-/// A directory of backups.
+/// A backup directory.
 #[derive(Debug, Clone)]
 pub struct Backups {
     path: PathBuf,
 }
 
-/// One of them.
+/// A backup in a [`Backups`] directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backup {
     /// Its number; later ones have larger numbers.
@@ -60,7 +60,8 @@ impl Backups {
         Ok(listed(&self.engine()?))
     }
 
-    /// Backs up the database in `checkpoint`, which nobody else has open, and copies what no earlier backup has.
+    /// Backs up the database in `checkpoint`, which no other handle may have open, and copies only files that no
+    /// earlier backup has.
     pub fn add(&self, checkpoint: &Path, tables: &'static [&'static TableSpec]) -> Result<Backup, Error> {
         fs::create_dir_all(&self.path).map_err(|error| self.failed("making the directory", &error))?;
         let _lock = self.lock()?;
@@ -118,7 +119,7 @@ impl Backups {
         BackupEngine::open(&options, &Env::new().map_err(fail)?).map_err(fail)
     }
 
-    /// Nobody else makes or removes backups here until it is dropped.
+    /// Excludes other backups and removals in this directory until it is dropped.
     fn lock(&self) -> Result<fs::File, Error> {
         let file = fs::File::create(self.path.join(LOCK)).map_err(|error| self.failed("locking", &error))?;
         match file.try_lock() {
@@ -128,7 +129,7 @@ impl Backups {
         }
     }
 
-    /// Whose fault it is: damage is the backup's, anything else the place's where it was to be written.
+    /// Attributes a restore error: corruption to the backup, anything else to the target directory.
     fn unrestored(&self, to: &Path, backup: Backup, error: rocksdb::Error) -> Error {
         match map_error(to, "restoring", error) {
             Error::Damaged { table, file, message, path: _ } => {
