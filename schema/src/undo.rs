@@ -7,8 +7,8 @@
 //! The rich list keeps records of its own ([`crate::rich::RichUndo`]): it has nothing else that it could be made again from.
 
 use store::{
-    Access, Batch, Before, Bounds, Counts, Durability, Key as _, Message, Order, Pending, Snapshot, Store,
-    Table, TableSpec, Txn, prefix_end,
+    Access, Batch, Bounds, Counts, Durability, Key as _, Message, Order, Pending, Snapshot, Store, Table,
+    TableSpec, Txn, UndoRecord, prefix_end,
 };
 
 use crate::meta::{self, BlockLane, CallLane};
@@ -48,7 +48,7 @@ pub struct Record {
     /// The lane's height before the commit.
     #[prost(uint64, tag = "1")]
     pub from: u64,
-    /// What the rows were ([`Before::encode`]), by zstd if that is shorter.
+    /// What the rows were ([`UndoRecord::encode`]), by zstd if that is shorter.
     #[prost(bytes = "vec", tag = "2")]
     pub before: Vec<u8>,
     /// Number of bytes that zstd makes of it; 0 if it is as it was.
@@ -107,7 +107,7 @@ pub fn seal(txn: Txn<'_>, lane: Lane) -> Result<(Batch, Pending), Error> {
     };
     // Of those that cannot be read, all that is known is how their keys begin. The others stay, and fit no state.
     let outdated = outdated.unwrap_or_else(|| first_parts(lane, after, upto));
-    let (mut batch, pending, before) = txn.finish_reversible(&meta::passing())?;
+    let (mut batch, pending, before) = txn.finish_with_undo(&meta::passing())?;
     for key in outdated {
         batch.delete(UndoRecords::SPEC, key);
     }
@@ -141,26 +141,26 @@ pub(crate) fn take_back_last(store: &dyn Store, lane: Lane, to: u64) -> Result<b
         return Ok(false);
     }
     let Some(mut before) = record.before() else { return Ok(false) };
-    if !before.fits(&*snapshot)? {
+    if !before.matches(&*snapshot)? {
         return Ok(false);
     }
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
     // Their numbers only ever grow, so that who keeps names reads on from his last one.
-    if before.spare(NameChanges::SPEC) {
+    if before.exclude_table(NameChanges::SPEC) {
         fold::everything_changed(&mut txn)?;
     }
     meta::count_rewind(&mut txn, to)?;
     txn.delete::<UndoRecords>(&key);
     let (mut batch, _pending) = txn.finish();
-    before.take_back(&mut batch);
+    before.revert_into(&mut batch);
     // Another order than that of commits would be no state: the last one is synced.
     store.commit(batch, Durability::Buffered)?;
     Ok(true)
 }
 
 impl Record {
-    fn new(from: u64, before: &Before) -> Self {
+    fn new(from: u64, before: &UndoRecord) -> Self {
         let plain = before.encode();
         match zstd::bulk::compress(&plain, LEVEL) {
             Ok(packed) if packed.len() < plain.len() => {
@@ -172,13 +172,13 @@ impl Record {
     }
 
     /// What the rows were; `None` if the record is damaged.
-    pub fn before(&self) -> Option<Before> {
+    pub fn before(&self) -> Option<UndoRecord> {
         let size = usize::try_from(Some(self.size).filter(|size| *size <= MAX_RECORD)?).ok()?;
         if size == 0 {
-            return Before::decode(&self.before, TABLES);
+            return UndoRecord::decode(&self.before, TABLES);
         }
         let plain = zstd::bulk::decompress(&self.before, size).ok()?;
-        Before::decode(&plain, TABLES)
+        UndoRecord::decode(&plain, TABLES)
     }
 }
 

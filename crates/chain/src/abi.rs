@@ -1,11 +1,13 @@
-//! Calls to contracts and what they return, in Ethereum's ABI: the few that NFTs and balances need.
+//! Ethereum ABI: encoding of contract calls and decoding of their results, for NFTs and balances.
 //!
-//! Holds: an answer is a contract's to choose, so reading one never fails loudly and never takes more memory than the
-//! answer itself; what does not decode is `None`.
+//! # Invariants
+//!
+//! Contracts choose their answers, so a malformed answer decodes to `None`, and decoding never takes more memory than
+//! the answer.
 
 use alloy::primitives::U256;
 
-use crate::chosen;
+use crate::sanitize;
 
 const WORD: usize = 32;
 const SELECTOR: usize = 4;
@@ -53,7 +55,7 @@ pub fn read_string(answer: &[u8]) -> Option<String> {
     let length = number(answer, at)?;
     let from = at.checked_add(WORD)?;
     let text = std::str::from_utf8(answer.get(from..from.checked_add(length)?)?).ok()?;
-    chosen::bounded(text)
+    sanitize::bounded(text)
 }
 
 /// A returned `bool`.
@@ -109,9 +111,9 @@ mod tests {
         assert_eq!(read_string(&string("a\0bä".as_bytes())).unwrap(), "abä");
         // Some contracts leave out the padding.
         assert_eq!(read_string(&string(b"cats")[..2 * WORD + 4]).unwrap(), "cats");
-        let longest = vec![b'x'; chosen::MAX_TEXT];
-        assert_eq!(read_string(&string(&longest)).unwrap().len(), chosen::MAX_TEXT);
-        assert_eq!(read_string(&string(&vec![b'x'; chosen::MAX_TEXT + 1])), None);
+        let longest = vec![b'x'; sanitize::MAX_TEXT];
+        assert_eq!(read_string(&string(&longest)).unwrap().len(), sanitize::MAX_TEXT);
+        assert_eq!(read_string(&string(&vec![b'x'; sanitize::MAX_TEXT + 1])), None);
     }
 
     #[test]

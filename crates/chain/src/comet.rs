@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::commit::Commit;
 use crate::hash::Hash;
 use crate::header::FullHeader;
-use crate::lenient::{list, number, optional_text, text, texts};
+use crate::serde_lenient::{list, number, optional_text, text, texts};
 use crate::time::{BadTime, Timestamp};
 
 /// The `result` of `/block?height=`.

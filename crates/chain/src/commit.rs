@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use crate::hash::Hash;
 use crate::header::{BadMember, BlockId, push_hex_field};
-use crate::lenient::{list, number, text};
 use crate::merkle::{leaf, root};
+use crate::serde_lenient::{list, number, text};
 use crate::time::push_timestamp;
 use crate::wire::{push_bytes_field, push_message_field, push_varint_field};
 

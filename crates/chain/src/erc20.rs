@@ -1,6 +1,8 @@
-//! What the events of a block say about ERC-20 balances (EVM only).
+//! ERC-20 balance changes in the events of a block (EVM only).
 //!
-//! Holds: nothing that moves a balance by a log is left out, so block events and failed transactions count as well (the
+//! # Invariants
+//!
+//! No log that moves a balance is left out, so block events and failed transactions count as well (the
 //! fee of a failed one moves too), and amounts are exact 256-bit numbers (indexing §10.3, T31).
 
 use alloy::primitives::U256;
@@ -12,19 +14,19 @@ use crate::order::in_order;
 /// Something that a block's events say about ERC-20 tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Erc20Event {
-    /// A contract says that it moved an amount. It may be no ERC-20 at all: an ERC-721 that does not index its token ids
-    /// logs the same shape.
+    /// A contract says that it moved an amount. It may be no ERC-20 at all: an ERC-721 that does not index its token
+    /// ids logs the same shape.
     Transfer {
         /// The contract that says so.
         contract: [u8; 20],
-        /// Who had it; zero where it was made.
+        /// The sender; zero for a mint.
         from: [u8; 20],
-        /// Who has it; zero where it was destroyed.
+        /// The recipient; zero for a burn.
         to: [u8; 20],
         /// How much, in the token's smallest unit.
         amount: U256,
     },
-    /// A contract came to be: before this nobody held any of it.
+    /// A contract came to be: before this event all balances are zero.
     Contract {
         /// The contract.
         contract: [u8; 20],

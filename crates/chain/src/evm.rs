@@ -1,7 +1,7 @@
 //! EVM transactions: the receipts of `eth_getBlockReceipts`, borrowed from their bytes, and the JSON made of them.
 //!
-//! Texts pass through unchanged. `null` in place of the list is never an empty block (T3), and an address that is none is
-//! an error, because receipts are written by the node and not by contracts (indexing 6.2).
+//! Texts pass through unchanged. `null` in place of the list is never an empty block (T3), and an address that is none
+//! is an error, because receipts are written by the node and not by contracts (indexing 6.2).
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::address::Account;
 use crate::hash::{Hash, parse_hash};
 use crate::involved::{is_address_topic, topic_account};
 use crate::json::{push_list, push_member, push_str};
-use crate::lenient::{list, optional_text, text, texts};
+use crate::serde_lenient::{list, optional_text, text, texts};
 
 /// One receipt.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -150,7 +150,8 @@ pub fn parse_receipts(answer: &[u8]) -> Result<Vec<Receipt<'_>>, Error> {
     receipts.ok_or(Error::NotReady)
 }
 
-/// Checks that all receipts are of this block and that there are at least as many as [`crate::eth_tx::is_eth_tx`] counts.
+/// Checks that all receipts are of this block and that there are at least as many as [`crate::eth_tx::is_eth_tx`]
+/// counts.
 pub fn check_receipts(receipts: &[Receipt<'_>], height: u64, expected: usize) -> Result<(), Error> {
     if receipts.len() < expected {
         return Err(Error::TooFew { height, expected, receipts: receipts.len() });

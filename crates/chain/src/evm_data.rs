@@ -1,8 +1,8 @@
 //! What the result data of a transaction says of its EVM messages: the part of their outcome that a header covers.
 //!
-//! `TxMsgData.msg_responses` holds one answer a message. Those of `minievm.evm.v1` name the logs of the call, then those of
-//! the EVM messages that the called contracts sent on (`minievm:x/evm/keeper/context.go`). Logs of other Cosmos
-//! messages (bank sends, fees, IBC receives) are not there.
+//! `TxMsgData.msg_responses` holds one answer a message. Those of `minievm.evm.v1` name the logs of the call, then
+//! those of the EVM messages that the called contracts sent on (`minievm:x/evm/keeper/context.go`). Logs of other
+//! Cosmos messages (bank sends, fees, IBC receives) are not there.
 
 use crate::wire::{Value, bytes_field, fields};
 

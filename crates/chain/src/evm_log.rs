@@ -1,7 +1,8 @@
-//! Transfer logs in the `evm` events of a block: one shape for ERC-20 and ERC-721, told apart by where the third value is.
+//! Transfer logs in the `evm` events of a block: one shape for ERC-20 and ERC-721, distinguished by where the third
+//! value is.
 //!
 //! An `evm` event holds any number of attributes `log`; all of them count (T15). Contracts choose what they log, so
-//! whatever is no well-formed transfer is passed over. Event types and keys must be exactly these: a failed IBC
+//! logs that are no well-formed transfer are skipped. Event types and keys must be exactly these: a failed IBC
 //! callback's logs are still there under renamed ones (indexing §17).
 
 use memchr::memmem::Finder;
@@ -26,7 +27,8 @@ pub(crate) struct Transfer {
     pub(crate) value: [u8; 32],
 }
 
-/// Finds transfer logs in events of type `evm`. Nearly every log of a block is looked at, so texts are searched before they are parsed.
+/// Finds transfer logs in events of type `evm`. Nearly every log of a block is looked at, so texts are searched before
+/// they are parsed.
 pub(crate) struct TransferLogs {
     topic: Finder<'static>,
     data: Finder<'static>,

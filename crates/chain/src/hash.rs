@@ -1,6 +1,6 @@
 //! Transaction and block hashes as text.
 //!
-//! One rule for both kinds of hash on every route (indexer-api 2.4): what is hex is well-formed, whatever its length.
+//! One rule for both kinds of hash on every route (indexer-api 2.4): hex of any length is well-formed.
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;

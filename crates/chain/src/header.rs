@@ -1,8 +1,8 @@
 //! A block header with all that `CometBFT` hashes, as the node wrote it, and its hash.
 //!
-//! Reading it borrows texts and decodes none: only who asks for the hash pays for it. The hash is the Merkle root over
+//! Reading it borrows texts and decodes none: only computing the hash does. The hash is the Merkle root over
 //! the fourteen fields in the order of `CometBFT` `types.Header.Hash`, each as the bytes of a protobuf wrapper message;
-//! whatever is empty or zero is left out, as protobuf leaves it out.
+//! empty and zero fields are omitted, as in protobuf.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::hash::Hash;
-use crate::lenient::{number, text};
 use crate::merkle::{leaf, root};
+use crate::serde_lenient::{number, text};
 use crate::time::{BadTime, push_timestamp};
 use crate::wire::{push_bytes_field, push_message_field, push_varint_field};
 

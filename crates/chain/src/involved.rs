@@ -1,4 +1,4 @@
-//! Which accounts a Cosmos transaction is listed under.
+//! Accounts that a Cosmos transaction is listed under.
 //!
 //! The rule is the deployed server's, case by case (indexing 5.1), and its answers are the test: accounts are found by
 //! the *shape* of values, not by names of attributes. So hashes, small numbers in indexed topics and amounts in hex
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::account_set::AccountSet;
 use crate::address::Account;
 use crate::comet::Event;
-use crate::lenient::{text, texts};
+use crate::serde_lenient::{text, texts};
 use crate::vm::Vm;
 
 /// Most digits of an address in hex.

@@ -1,6 +1,6 @@
 //! Writes JSON into bytes: strings that are always valid, numbers, hex.
 //!
-//! Whatever the text holds (quotes, control characters, NUL), the output parses back to the same text.
+//! Output parses back to the same text, including quotes, control characters and NULs.
 
 /// What a byte needs inside a JSON string: 0 nothing, `u` the long form, else the letter after the backslash.
 const ESCAPE: [u8; 256] = {

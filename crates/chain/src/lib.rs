@@ -1,12 +1,13 @@
-//! The domain words of an indexed chain: what a node's answers mean, and the JSON that we make of them.
+//! Domain types of an indexed chain: parsers of node answers, and the JSON records derived from them.
 //!
-//! Pure and synchronous: no IO, no storage, no clock. Everything read from a node is parsed borrowed from the answer's
-//! bytes, is bounded by them, and gives an error rather than a panic where it does not hold what it must.
+//! # Invariants
+//!
+//! Pure and synchronous: no IO, no storage, no clock. Parsers borrow from the answer's bytes, use memory bounded by
+//! them, and return an error for malformed input; they never panic.
 
 pub mod abi;
 pub mod account_set;
 pub mod address;
-mod chosen;
 pub mod comet;
 pub mod commit;
 pub mod erc20;
@@ -21,7 +22,6 @@ pub mod header;
 pub mod involved;
 pub mod json;
 pub mod key;
-mod lenient;
 pub mod light;
 mod merkle;
 pub mod nft;
@@ -29,6 +29,8 @@ pub mod order;
 pub mod proof;
 pub mod record;
 mod rlp;
+mod sanitize;
+mod serde_lenient;
 pub mod signer;
 pub mod time;
 pub mod trace;

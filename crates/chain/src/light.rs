@@ -1,10 +1,11 @@
-//! What a light client checks: that a block was decided by the validators whose turn it was.
+//! Light-client verification: a block was committed by the validator set of its height.
 //!
 //! A set of validators is as its `/validators` answers say if it hashes to `validators_hash` of a trusted header. It
-//! decided a block if more than two thirds of its power signed the block's id, at its height and round; the signatures
-//! stand in the next block's `last_commit`. `next_validators_hash` says which set is next, so trust passes from header to
-//! header. Rules and bytes are those of `CometBFT` (`types.VerifyCommitLight`, `types.CanonicalizeVote`); signatures are
-//! verified by ZIP 215, as there, so that a batch and its members are always judged the same.
+//! committed a block if more than two thirds of its power signed the block's id, at its height and round; the
+//! signatures stand in the next block's `last_commit`. `next_validators_hash` says which set is next, so trust passes
+//! from header to header. Rules and bytes are those of `CometBFT` (`types.VerifyCommitLight`,
+//! `types.CanonicalizeVote`); signatures are verified by ZIP 215, as there, so that batch and single verification
+//! always agree.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -12,15 +13,15 @@ use ed25519_consensus::{Signature, VerificationKeyBytes, batch};
 use serde::Deserialize;
 use thiserror::Error;
 
-mod draws;
+mod batch_factors;
 
-use self::draws::Draws;
+use self::batch_factors::FactorSeed;
 use crate::comet::BlockAnswer;
 use crate::commit::{Commit, SIGNED};
 use crate::hash::{Hash, to_hex};
 use crate::header::BadMember;
-use crate::lenient::{list, number, text};
 use crate::merkle::{leaf, root};
+use crate::serde_lenient::{list, number, text};
 use crate::wire::{
     push_bytes_field, push_fixed64_field, push_len_prefixed, push_message_field, push_varint_field,
 };
@@ -145,7 +146,8 @@ pub struct WrongValidators {
     pub computed: String,
 }
 
-/// Checks that these are the validators of a block, whose header must itself have passed [`crate::proof::check_header`].
+/// Checks that these are the validators of a block, whose header must itself have passed
+/// [`crate::proof::check_header`].
 pub fn check_validators(block: &BlockAnswer<'_>, set: &Validators) -> Result<(), WrongValidators> {
     let named = &block.full_header.validators_hash;
     if set.are_named(named) {
@@ -314,13 +316,13 @@ fn first_wrong(votes: &[Vote], block: &Hash) -> Option<usize> {
 
 /// Whether all verify together.
 fn all_verify(votes: &[Vote], block: &Hash) -> bool {
-    let (mut batch, mut draws) = (batch::Verifier::new(), Draws::new(block));
+    let (mut batch, mut factors) = (batch::Verifier::new(), FactorSeed::new(block));
     for vote in votes {
         let Some(signature) = vote.signature else { return false };
-        draws.absorb(vote.key.as_bytes(), &signature.to_bytes(), &vote.bytes);
+        factors.absorb(vote.key.as_bytes(), &signature.to_bytes(), &vote.bytes);
         batch.queue((vote.key, signature, &vote.bytes));
     }
-    batch.verify(draws.finish()).is_ok()
+    batch.verify(factors.finish()).is_ok()
 }
 
 #[derive(Deserialize)]

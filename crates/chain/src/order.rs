@@ -1,6 +1,7 @@
 //! The events of a block in the order in which the chain emitted them.
 //!
-//! Whoever replays effects (tokens, balances) event by event needs this order, block events included (indexing §8, T14).
+//! Replaying effects (tokens, balances) event by event needs this order, block events included (indexing §8,
+//! T14).
 
 use crate::comet::{Event, ResultsAnswer};
 

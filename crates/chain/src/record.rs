@@ -10,10 +10,10 @@ use serde::Deserialize;
 use crate::comet::{Event, TxResult};
 use crate::hash::Hash;
 use crate::json::{push_hex_upper, push_list, push_member, push_number};
-use crate::lenient::{list, number, text};
+use crate::serde_lenient::{list, number, text};
 use crate::time::Timestamp;
 
-/// Who proposed a block; empty texts where it could not be found out.
+/// The proposer of a block; empty texts if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proposer {
     /// The validator's name.
@@ -45,7 +45,7 @@ pub struct BlockRecord<'a> {
     pub tx_count: u64,
     /// `(denom, amount)` sorted by denom: see [`crate::fee::FeeTotals`].
     pub total_fee: &'a [(String, String)],
-    /// Who proposed it.
+    /// The proposer.
     pub proposer: &'a Proposer,
 }
 
@@ -74,8 +74,8 @@ pub fn write_block_record(out: &mut Vec<u8>, block: &BlockRecord<'_>) {
 
 /// Appends the JSON of a Cosmos transaction.
 ///
-/// `tx_json` is the finished JSON of the `tx` member and goes in as it is. Fails only if the result's data is no base64;
-/// then nothing is appended.
+/// `tx_json` is the finished JSON of the `tx` member and goes in as it is. Fails only if the result's data is no
+/// base64; then nothing is appended.
 pub fn write_tx_record(
     out: &mut Vec<u8>,
     hash: &Hash,

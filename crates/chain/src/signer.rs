@@ -1,4 +1,4 @@
-//! Who signed a transaction.
+//! Signers of a transaction.
 //!
 //! Every signer counts, in the order of the transaction; the first is the one whom the deployed server calls *the*
 //! signer. There is always an answer, at worst an empty one (indexing 5.3, T2, T12).
@@ -14,7 +14,7 @@ use crate::tx::DecodedTx;
 /// A signer whose key is given has the key's address. One whose key is left out or of an unknown type is named by the
 /// transaction's `acc_seq` event at its position; failing that, all accounts that `message_signers` returns are taken
 /// (those in the signer fields of the first message: the descriptors say which these are, so the caller knows). If
-/// nobody was found in any of these ways, the first `message.sender` is.
+/// no signer was found in any of these ways, the first `message.sender` is.
 pub fn signers(
     tx: &DecodedTx,
     events: &[Event<'_>],

@@ -14,7 +14,7 @@ use crate::account_set::AccountSet;
 use crate::address::Account;
 use crate::hash::{Hash, parse_hash};
 use crate::json::{push_hex_lower, push_member, push_number};
-use crate::lenient::{Text, optional_text, text};
+use crate::serde_lenient::{Text, optional_text, text};
 
 /// Deepest nesting that is read. The EVM stops at 1,024 calls; Cosmos messages called from contracts add a few.
 pub const MAX_DEPTH: usize = 8_192;

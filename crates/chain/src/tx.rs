@@ -26,7 +26,7 @@ pub struct DecodedTx {
     pub memo: String,
     /// The declared fee, in the declared order.
     pub fee: Vec<Coin>,
-    /// Who pays the fee if not the first signer; mostly empty.
+    /// The fee payer if not the first signer; mostly empty.
     pub fee_payer: String,
     /// One entry a signer.
     pub signer_infos: Vec<SignerInfo>,
@@ -70,7 +70,7 @@ pub enum SignMode {
     Single(i32),
     /// Several keys of a multisig.
     Multi,
-    /// Not said.
+    /// Unspecified.
     #[default]
     Absent,
 }
@@ -109,8 +109,8 @@ impl DecodedTx {
     }
 }
 
-/// Whether a transaction is valid in any order, so that it raises no sequence (SDK 0.53, `TxBody.unordered`); also where
-/// its bytes cannot be read.
+/// Whether a transaction is valid in any order, so that it raises no sequence (SDK 0.53, `TxBody.unordered`); also
+/// where its bytes cannot be read.
 pub fn is_unordered(raw: &[u8]) -> bool {
     let body = Frame::read(raw).and_then(|frame| fields(frame.body));
     body.is_none_or(|body| {

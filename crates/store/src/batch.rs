@@ -1,12 +1,11 @@
-//! Writes on their way to a store, in the order they were made.
+//! Write batch: puts and deletes of many tables for one atomic commit.
 //!
-//! Keys and values of a table lie one behind the other in one buffer, so that a row costs no allocation of
-//! its own. At commit each table's writes are sorted by key, which engines take several times faster than
-//! unsorted ones; of several writes to a key the last one counts.
+//! The keys and values of a table share one buffer, so a row costs no allocation. A commit sorts each table's writes by
+//! key, because engines apply sorted writes several times faster, and keeps only the last write of each key.
 
-use crate::engine::TableSpec;
+use crate::spec::TableSpec;
 
-/// Puts and deletes that a store applies together or not at all.
+/// Puts and deletes that a store applies atomically.
 #[derive(Debug, Default)]
 pub struct Batch {
     tables: Vec<TableWrites>,
@@ -24,15 +23,15 @@ impl Batch {
         self.put_with(table, |out| out.extend_from_slice(&key), |out| out.extend_from_slice(&value));
     }
 
-    /// Removes `key`, if it is there.
+    /// Deletes `key`. An absent key is no error.
     pub fn delete(&mut self, table: &'static TableSpec, key: Vec<u8>) {
         self.bytes += self.writes_of(table).delete(&key);
     }
 
-    /// Removes every key from `start` on and before `end`, however many there are, except those that this batch sets.
+    /// Deletes all keys of `start..end`, except those that this batch sets.
     ///
-    /// It costs as little to write as one key, and reading past the removed rows is not slower. But an engine may have to
-    /// keep a note of each range for a long time: for whole tables and their ends, not for a few rows each.
+    /// A range costs as little to write as one key, and later scans across it are not slower. The engine keeps a range
+    /// tombstone until compaction, so use it for whole tables or their tails, not for a few rows each.
     pub fn delete_range(&mut self, table: &'static TableSpec, start: Vec<u8>, end: Vec<u8>) {
         if start < end {
             self.bytes += start.len() + end.len();
@@ -40,7 +39,7 @@ impl Batch {
         }
     }
 
-    /// Adds the writes of `other`, after those that are here.
+    /// Appends the writes of `other`.
     pub fn append(&mut self, other: Self) {
         for table in other.tables {
             for (start, end) in &table.ranges {
@@ -55,7 +54,7 @@ impl Batch {
         }
     }
 
-    /// Sets a row that `key` and `value` append to the buffer they are given, without a detour.
+    /// Sets a row; `key` and `value` append their bytes to the batch's buffer, without an allocation.
     pub(crate) fn put_with(
         &mut self,
         table: &'static TableSpec,
@@ -65,49 +64,51 @@ impl Batch {
         self.bytes += self.writes_of(table).put(key, value);
     }
 
-    /// The value that the last write of `key` sets. It looks at every write to the table.
+    /// The value of the last put of `key`; `None` if it was deleted or never written. Linear in the writes to the
+    /// table.
     pub(crate) fn find(&self, table: &TableSpec, key: &[u8]) -> Option<&[u8]> {
         let writes = self.tables.iter().find(|writes| writes.spec.tag == table.tag)?;
-        let head = head(key);
-        let last = writes.writes.iter().rev().find(|write| write.head == head && writes.key(write) == key)?;
+        let prefix = key_prefix_u64(key);
+        let last =
+            writes.writes.iter().rev().find(|write| write.prefix == prefix && writes.key(write) == key)?;
         writes.value(last)
     }
 
-    /// The writes so far, table by table, in the order they were made: key, and new value; `None` deletes.
+    /// The writes by table, each table's in insertion order: key and new value (`None` deletes).
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static TableSpec, &[u8], Option<&[u8]>)> {
         self.tables.iter().flat_map(|table| {
             table.writes.iter().map(|write| (table.spec, table.key(write), table.value(write)))
         })
     }
 
-    /// The tables of which ranges are removed. For engines.
+    /// The tables with range deletions. For engines.
     pub(crate) fn ranged(&self) -> impl Iterator<Item = &'static TableSpec> {
         self.tables.iter().filter(|table| !table.ranges.is_empty()).map(|table| table.spec)
     }
 
-    /// Bytes of all keys and values so far: what decides when a batch is large enough.
+    /// Bytes of all keys and values.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Number of writes so far; two to the same key are two, and a range is one.
+    /// Number of writes; two writes of one key count twice, a range counts once.
     pub fn len(&self) -> usize {
         self.tables.iter().map(|table| table.writes.len() + table.ranges.len()).sum()
     }
 
-    /// Whether there is nothing to write.
+    /// True if the batch has no writes.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
     }
 
-    /// The tables written to, in the order of their tags, each with its writes sorted by key and one write
-    /// a key. For engines.
+    /// The writes by table, in the order of the tags; each table's writes sorted by key, one write per key. For
+    /// engines.
     pub fn into_sorted(mut self) -> impl Iterator<Item = SortedWrites> {
         self.tables.sort_unstable_by_key(|table| table.spec.tag);
         self.tables.into_iter().map(TableWrites::into_sorted)
     }
 
-    // A batch touches a few dozen tables: a walk over them is quicker than hashing.
+    // A batch touches a few dozen tables: a linear search is faster than hashing.
     fn writes_of(&mut self, spec: &'static TableSpec) -> &mut TableWrites {
         let at = self.tables.iter().position(|table| table.spec.tag == spec.tag).unwrap_or_else(|| {
             let (buffer, writes, ranges) = (Vec::new(), Vec::new(), Vec::new());
@@ -128,7 +129,7 @@ impl SortedWrites {
         self.0.spec
     }
 
-    /// The ranges that are removed before anything else, first and beyond the last key.
+    /// Deleted key ranges (`start..end`), which apply before the puts and deletes.
     pub fn ranges(&self) -> &[(Vec<u8>, Vec<u8>)] {
         &self.0.ranges
     }
@@ -147,11 +148,11 @@ struct TableWrites {
     ranges: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Where a row lies in the buffer: key `start..middle`, value `middle..end`.
+/// Position of a row in the buffer: key `start..middle`, value `middle..end`.
 #[derive(Debug, Clone, Copy)]
 struct Write {
-    /// The key's first eight bytes: most comparisons while sorting end here, without a visit to the buffer.
-    head: u64,
+    /// [`key_prefix_u64`] of the key: decides most comparisons of the sort without a read of the buffer.
+    prefix: u64,
     start: usize,
     middle: usize,
     end: usize,
@@ -175,18 +176,18 @@ impl TableWrites {
 
     fn push(&mut self, start: usize, middle: usize, deletes: bool) -> usize {
         let end = self.buffer.len();
-        let head = head(&self.buffer[start..middle]);
-        self.writes.push(Write { head, start, middle, end, deletes });
+        let prefix = key_prefix_u64(&self.buffer[start..middle]);
+        self.writes.push(Write { prefix, start, middle, end, deletes });
         end - start
     }
 
     fn into_sorted(mut self) -> SortedWrites {
         let mut writes = std::mem::take(&mut self.writes);
-        // Stable: writes to the same key stay in the order they were made.
-        writes.sort_by(|a, b| a.head.cmp(&b.head).then_with(|| self.key(a).cmp(self.key(b))));
-        // `dedup_by` keeps the earlier of two neighbours, so it is given the later one's content first.
+        // A stable sort keeps writes of one key in insertion order.
+        writes.sort_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| self.key(a).cmp(self.key(b))));
+        // `dedup_by` keeps the earlier of two neighbours, so the later write is copied over it.
         writes.dedup_by(|later, earlier| {
-            let same = later.head == earlier.head && self.key(later) == self.key(earlier);
+            let same = later.prefix == earlier.prefix && self.key(later) == self.key(earlier);
             if same {
                 *earlier = *later;
             }
@@ -205,9 +206,8 @@ impl TableWrites {
     }
 }
 
-/// The first eight bytes as a number, with zeros where the key is shorter: sorts like the keys do, except
-/// that different keys may be equal.
-pub(crate) fn head(key: &[u8]) -> u64 {
+/// The first eight bytes as a big-endian number, zero-padded: orders like the keys, but different keys may be equal.
+pub(crate) fn key_prefix_u64(key: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     let n = key.len().min(8);
     bytes[..n].copy_from_slice(&key[..n]);
@@ -217,7 +217,7 @@ pub(crate) fn head(key: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Access;
+    use crate::spec::Access;
 
     const A: &TableSpec = &TableSpec { name: "a", tag: 1, access: Access::Scan };
     const B: &TableSpec = &TableSpec { name: "b", tag: 2, access: Access::Scan };

@@ -1,15 +1,17 @@
-//! Writes of any number, in commits of bounded size.
+//! Bulk writer: any number of writes, in commits of bounded size.
 
 use crate::{
     batch::Batch,
-    engine::{Durability, Store, TableSpec},
+    engine::{Durability, Store},
     error::Error,
+    spec::TableSpec,
 };
 
-/// Bytes of one commit: some ten thousand rows, which an engine takes in milliseconds.
+/// Bytes of one commit: about ten thousand rows, which an engine applies in milliseconds.
 const COMMIT_BYTES: usize = 1 << 20;
 
-/// Collects writes and commits them whenever there are enough. What is in hand is committed by [`BulkWriter::finish`] only.
+/// Buffers writes and commits them at 1 MiB. Only [`BulkWriter::finish`] commits the rest; dropping discards
+/// it.
 pub struct BulkWriter<'a> {
     store: &'a dyn Store,
     batch: Batch,
@@ -27,13 +29,13 @@ impl<'a> BulkWriter<'a> {
         self.commit_if_large()
     }
 
-    /// Removes `key`, if it is there.
+    /// Deletes `key`. An absent key is no error.
     pub fn delete(&mut self, table: &'static TableSpec, key: Vec<u8>) -> Result<(), Error> {
         self.batch.delete(table, key);
         self.commit_if_large()
     }
 
-    /// Commits what is left.
+    /// Commits the rest.
     pub fn finish(self, durability: Durability) -> Result<(), Error> {
         self.store.commit(self.batch, durability)
     }

@@ -1,37 +1,20 @@
-//! The contract between us and whatever keeps the bytes: ordered tables, snapshots, atomic commits.
+//! Storage engine interface: ordered tables, snapshots, atomic commits.
 //!
-//! Every engine must hold to the following (`tests/engine/engines.rs` demands it of each):
-//! keys compare as unsigned bytes; a scan gives the rows of its bounds in order, all of them up to its
-//! limit; a snapshot never changes; a commit is all or nothing across tables and threads; the last write of
-//! a key in a batch wins and deleting an absent key is no error; damaged bytes and failed reads are errors,
-//! never an absence or an early end.
+//! The interface uses no feature that only one engine has. An engine without column families prefixes each key with
+//! [`TableSpec::tag`].
 //!
-//! Nothing here names a feature that only one engine has. An engine without column families puts
-//! [`TableSpec::tag`] in front of each key.
+//! # Invariants
+//!
+//! `tests/engine/engines.rs` checks these for every engine:
+//!
+//! * Keys compare as unsigned bytes.
+//! * A scan returns the rows within its bounds in order, without gaps, up to its limit.
+//! * A snapshot never changes.
+//! * A commit is atomic across tables and threads. The last write of a key in a batch wins; deleting an absent key is
+//!   no error.
+//! * Corrupt bytes and failed reads are errors, never an absent row or an early end of a scan.
 
-use crate::{batch::Batch, error::Error, key::successor};
-
-/// Declaration of a table. Neither name nor tag may ever be used for another table.
-#[derive(Debug, PartialEq, Eq)]
-pub struct TableSpec {
-    /// Name of the column family, and of the table in messages.
-    pub name: &'static str,
-    /// The table's number: prefix of its keys in an engine without column families.
-    pub tag: u8,
-    /// How rows are written and read.
-    pub access: Access,
-}
-
-/// How the rows of a table are used; an engine chooses filters, blocks and compression by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Looked up by whole key, in no order.
-    Point,
-    /// Written in key order, with values that the application has compressed.
-    Append,
-    /// Read by range, many small rows at a time.
-    Scan,
-}
+use crate::{batch::Batch, error::Error, key::successor, spec::TableSpec};
 
 /// Direction of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,14 +25,14 @@ pub enum Order {
     Desc,
 }
 
-/// The keys from `start` on and before `end`: half-open, whatever the direction of the scan.
+/// The half-open key range `start..end`, in either scan direction.
 ///
-/// Bounds that are the wrong way round hold no keys.
+/// A range with `end` before `start` is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds<'a> {
-    /// First key inside.
+    /// First key of the range.
     pub start: &'a [u8],
-    /// First key beyond; `None` is the end of the table.
+    /// First key after the range; `None` is the end of the table.
     pub end: Option<&'a [u8]>,
 }
 
@@ -59,13 +42,13 @@ impl Bounds<'_> {
         Bounds { start: &[], end: None }
     }
 
-    /// Whether no key can be inside.
+    /// True if the range contains no key.
     pub fn is_empty(&self) -> bool {
         self.end.is_some_and(|end| self.start >= end)
     }
 }
 
-/// The first key beyond all keys that start with `prefix`; `None` if there is none (only `ff` bytes).
+/// The smallest key above all keys that start with `prefix`; `None` if there is none (`prefix` has only `ff` bytes).
 ///
 /// `[0a ff]` → `[0b]`. Keys under a prefix are
 /// `Bounds { start: prefix, end: prefix_end(prefix).as_deref() }`.
@@ -79,39 +62,39 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
 /// Key and value as stored.
 pub type Row = (Vec<u8>, Vec<u8>);
 
-/// What a commit survives once it has returned.
+/// The failures that a commit survives once it has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Handed to the operating system: the end of the process, but not a loss of power. After one, the store
-    /// holds all commits up to some earlier one, without gaps.
+    /// Handed to the operating system: survives the end of the process, but not a power failure. After a power failure
+    /// the store holds all commits up to an earlier one, without gaps.
     Buffered,
-    /// On the device.
+    /// On the device (fsync): survives a power failure.
     Synced,
 }
 
-/// A set of ordered tables that change only by whole batches.
+/// A set of ordered tables, written in atomic batches.
 pub trait Store: Send + Sync + 'static {
-    /// A view of all tables that no later commit changes. Hold it for a request, not longer: an engine
-    /// keeps what a view can see.
+    /// An immutable view of all tables. Hold it for one request only: the engine keeps every row version that a
+    /// snapshot can see.
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error>;
 
-    /// Applies every write of `batch`, or none. Threads may commit at the same time.
+    /// Applies every write of `batch`, or none. Threads may commit concurrently.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error>;
 
-    /// Whether there is room for commits, which fail as this does ([`Error::NoSpace`]) while there is none. Ask it before
-    /// work whose results could not be kept. An engine without a disk always has room.
+    /// Returns [`Error::NoSpace`] while the disk has no room for commits, which then fail with the same error. Call it
+    /// before work whose results would be lost. An engine without a disk always has room.
     fn room(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Returns once all earlier commits are on the device.
+    /// Blocks until all earlier commits are on the device.
     fn sync(&self) -> Result<(), Error>;
 
-    /// Bytes that the store takes on disk, logs included.
+    /// Bytes of the store on disk, write-ahead logs included.
     fn disk_bytes(&self) -> Result<u64, Error>;
 }
 
-/// A view of a store at one moment.
+/// An immutable view of a store.
 pub trait Snapshot: Send + Sync {
     /// The value of `key`; `None` if there is no such row.
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error>;
@@ -131,10 +114,9 @@ pub trait Snapshot: Send + Sync {
     ) -> Result<Vec<Row>, Error>;
 }
 
-/// Gives every row of `bounds` to `visit`, in ascending order, and stops at its first error.
+/// Calls `visit` for every row of `bounds`, in ascending order, and stops at its first error.
 ///
-/// Memory stays bounded whatever the size of the table: rows come in chunks that grow while they are small
-/// and shrink when they are large.
+/// Memory is bounded for tables of any size: rows are read in chunks, whose row count adapts to the row size.
 pub fn for_each_row<E: From<Error>>(
     snapshot: &dyn Snapshot,
     table: &'static TableSpec,
@@ -155,13 +137,13 @@ pub fn for_each_row<E: From<Error>>(
     }
 }
 
-/// Rows of the first chunk: one that is too large costs memory, one that is too small only a seek.
+/// Rows of the first chunk: too many cost memory, too few only a seek.
 const FIRST_CHUNK: usize = 64;
 
-/// At 4,096 rows a chunk, the seek at its start is lost in the noise.
+/// At 4,096 rows a chunk, the cost of its seek is negligible.
 const MAX_CHUNK: usize = 4096;
 
-/// A chunk of more bytes than this makes the next one smaller.
+/// A chunk larger than this halves the rows of the next one.
 const CHUNK_BYTES: usize = 1 << 20;
 
 fn next_chunk(rows: usize, bytes: usize) -> usize {

@@ -1,7 +1,8 @@
-//! What can go wrong with a store, and what the operator can do about it.
+//! Store errors, each with its remedy for the operator.
 //!
-//! Absence is never an error and an error is never absence: a row that is not there is `Ok(None)`, a row
-//! that cannot be read or decoded is one of these.
+//! # Invariants
+//!
+//! An absent row is `Ok(None)`. A row that cannot be read or decoded is an error, never an absence.
 
 use std::path::PathBuf;
 
@@ -15,18 +16,18 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The directory holds something that is not one of our databases.
+    /// The directory does not hold a database of this program.
     #[error("{} is not a database of this program: {found}; {remedy}", path.display())]
     NotADatabase {
-        /// The directory that was to be opened.
+        /// The directory.
         path: PathBuf,
-        /// What was found there.
+        /// What the directory holds.
         found: String,
-        /// What to do instead.
+        /// The remedy.
         remedy: &'static str,
     },
 
-    /// The database has tables that this program does not know.
+    /// The database has tables that this version does not declare.
     #[error(
         "database {} has unknown tables ({}): it was written by another program or a newer version; use that \
          one, or name another directory", path.display(), tables.join(", ")
@@ -34,11 +35,11 @@ pub enum Error {
     UnknownTables {
         /// The database directory.
         path: PathBuf,
-        /// Names of the tables that nobody declared.
+        /// Names of the undeclared tables.
         tables: Vec<String>,
     },
 
-    /// A follower asks for tables that the owner of the database has not made.
+    /// A follower needs tables that the owner of the database has not created.
     #[error(
         "database {} lacks tables ({}): let the process that writes it open it with this version first",
         path.display(), tables.join(", ")
@@ -46,18 +47,18 @@ pub enum Error {
     MissingTables {
         /// The database directory.
         path: PathBuf,
-        /// Names of the tables that are not there.
+        /// Names of the missing tables.
         tables: Vec<String>,
     },
 
-    /// A read or write of a table that the database was not opened with.
+    /// Read or write of a table that the database was not opened with.
     #[error("table `{table}` is not open: add it to the list of tables that the database is opened with")]
     UnopenedTable {
         /// Name of the table.
         table: &'static str,
     },
 
-    /// A row was read whole, but is not what its table promises.
+    /// A row passed its checksum but does not decode or breaks an invariant of its table.
     #[error(
         "table `{table}`, key {}: {reason}; restore a backup, or roll back below it and index again",
         hex::encode(key)
@@ -67,11 +68,11 @@ pub enum Error {
         table: &'static str,
         /// The whole key of the row.
         key: Vec<u8>,
-        /// What was expected of the row.
+        /// The broken expectation.
         reason: &'static str,
     },
 
-    /// The engine found damaged bytes in its files. Rows elsewhere can be read.
+    /// The engine found corrupt bytes in a file. Rows elsewhere remain readable.
     #[error(
         "{}file {} of database {} is damaged: {message}; repair the database or restore a backup",
         table.map(|table| format!("table `{table}`: ")).unwrap_or_default(),
@@ -81,44 +82,44 @@ pub enum Error {
     Damaged {
         /// The database directory.
         path: PathBuf,
-        /// The table that was read or written, where one was.
+        /// The table that was read or written, if known.
         table: Option<&'static str>,
-        /// Name of the damaged file, where the engine tells it.
+        /// Name of the corrupt file, if the engine reports it.
         file: Option<String>,
-        /// The engine's own words: file, offset, checksum.
+        /// The engine's message: file, offset, checksum.
         message: String,
     },
 
-    /// A damaged file keeps rows from being read that are not in its part of the table, so that a salvage would lose them.
+    /// A corrupt file hides rows of other, possibly healthy files, which a salvage would lose.
     #[error(
         "table `{table}` of database {}: file {} is damaged in such a way that file {hidden} cannot be read either, and \
          a salvage would lose its rows, so nothing was changed; restore a backup, or index again from the start",
         path.display(), file.as_deref().unwrap_or("of an unknown name")
     )]
-    OutOfReach {
+    UnreachableRows {
         /// The database directory.
         path: PathBuf,
         /// Name of the table.
         table: &'static str,
-        /// Name of the damaged file, where the engine tells it.
+        /// Name of the corrupt file, if the engine reports it.
         file: Option<String>,
-        /// Name of a file that may be sound.
+        /// Name of a hidden file, which may be healthy.
         hidden: String,
     },
 
-    /// The engine could not do its work: a full disk, a failing device, missing permissions.
+    /// The engine failed: a failing device, missing permissions.
     #[error("database {}: {doing} failed: {message}; check disk space, permissions and the device", path.display())]
     Engine {
         /// The database directory.
         path: PathBuf,
-        /// What was being done.
+        /// The failed operation.
         doing: &'static str,
-        /// The engine's own words.
+        /// The engine's message.
         message: String,
     },
 
-    /// The device has less room than is kept in reserve, or none at all. Nothing was written, reads go on, and
-    /// writes do as soon as there is room.
+    /// The disk has less free space than the reserve. Nothing was written. Reads continue; writes resume once there is
+    /// space.
     #[error(
         "database {}: the disk is full: {} MiB are free and {} MiB are kept in reserve; delete something, or \
          enlarge the file system: writing then goes on within seconds, without a restart",
@@ -127,20 +128,20 @@ pub enum Error {
     NoSpace {
         /// The database directory.
         path: PathBuf,
-        /// Bytes that the file system still gives us.
+        /// Free bytes of the file system.
         free: u64,
-        /// Bytes that have to stay free ([`RocksOptions::reserve_bytes`](crate::RocksOptions::reserve_bytes)).
+        /// Bytes that must stay free ([`RocksOptions::reserve_bytes`](crate::RocksOptions::reserve_bytes)).
         reserve: u64,
     },
 
-    /// A write through a handle that only follows.
+    /// A write through a follower.
     #[error("database {} is open to follow, not to write: write in the process that owns it", path.display())]
     ReadOnly {
         /// The database directory.
         path: PathBuf,
     },
 
-    /// A value that would break the order of a list.
+    /// A pushed value that is not larger than the last one of its list.
     #[error(
         "list `{table}` of owner {}: {value} cannot follow {last}; each value must be larger than the one before, \
          so push each once and in order",
@@ -149,7 +150,7 @@ pub enum Error {
     NotIncreasing {
         /// Name of the list's table.
         table: &'static str,
-        /// Key bytes of the owner.
+        /// Encoded key of the owner.
         owner: Vec<u8>,
         /// The last value of the list.
         last: u64,

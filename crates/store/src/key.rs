@@ -1,26 +1,29 @@
-//! Keys as tuples of components whose bytes sort like the values do.
+//! Order-preserving key encoding: tuples of components whose bytes sort like the values.
 //!
-//! What must hold (`tests/engine/keys.rs`): encodings compare as the values do, no encoding is the beginning of
-//! another of its type, and `take` consumes exactly what `put` wrote. So components can be concatenated,
-//! and every leading part of a key is a prefix to scan by.
+//! # Invariants
+//!
+//! Checked by `tests/engine/keys.rs`: encodings compare like their values; no encoding is a prefix of another of its
+//! type; `take` consumes exactly what `put` wrote. Components can therefore be concatenated, and every leading part of
+//! a key is a valid scan prefix.
 //!
 //! | Component | Bytes |
 //! |---|---|
 //! | `u8`, `u16`, `u32`, `u64` | big-endian |
-//! | `[u8; N]` | as they are |
+//! | `[u8; N]` | unchanged |
 //! | [`Bytes`] | length byte, then the bytes: `14` + 20 bytes of an account (sorts by length first) |
 //! | [`Text`] | UTF-8 with `00` as `00 ff`, then `00 01`: `"ab"` is `61 62 00 01` |
 //! | [`Desc`] | complement of the component's bytes |
-//! | `()`, tuples | nothing; the members one behind the other |
+//! | `()`, tuples | empty; the concatenated members |
 
 use std::borrow::Cow;
 
-/// A component of a key, or a whole one.
+/// A key or a component of one.
 pub trait Key: Sized {
     /// Appends the encoding to `out`.
     fn put(&self, out: &mut Vec<u8>);
 
-    /// Takes one encoding off the front of `input`; `None` if there is none. `input` is then undefined.
+    /// Decodes one component from the front of `input`. Returns `None` if it does not decode; `input` is then
+    /// unspecified.
     fn take(input: &mut &[u8]) -> Option<Self>;
 
     /// The encoding alone.
@@ -37,7 +40,7 @@ pub trait Key: Sized {
     }
 }
 
-/// The smallest key beyond `key`.
+/// The smallest key above `key`.
 pub fn successor(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
@@ -70,9 +73,9 @@ impl<const N: usize> Key for [u8; N] {
     }
 }
 
-/// At most 255 bytes of a length that varies, such as an account: a length byte, then the bytes.
+/// Up to 255 bytes of variable length, such as an account: a length byte, then the bytes.
 ///
-/// Shorter ones sort first, so use it where order between values means nothing.
+/// Shorter values sort first, so use it where the order of values has no meaning.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes {
     /// Length byte and bytes.
@@ -113,7 +116,7 @@ impl Key for Bytes {
 
 /// Text of any length that sorts like its bytes do: `00` becomes `00 ff`, and `00 01` ends it.
 ///
-/// An end of a single `00` would not do: the next component may start with any byte.
+/// A single `00` cannot terminate it, because the next component may start with any byte.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(pub String);
 
@@ -161,9 +164,9 @@ impl Key for Text {
     }
 }
 
-/// `T` in falling order: the complement of its bytes.
+/// `T` in descending order: the complement of its bytes.
 ///
-/// Any scan can run backwards, so this is only for keys of which one part falls and another one rises.
+/// Needed only for keys with one ascending and one descending part, because every scan can run backwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Desc<T>(pub T);
 
@@ -222,11 +225,11 @@ tuple!(A 0, B 1, C 2);
 tuple!(A 0, B 1, C 2, D 3);
 tuple!(A 0, B 1, C 2, D 3, E 4);
 
-/// `Self` is a leading part of the key `K`, so that a scan cannot be given a wrong prefix.
+/// `Self` is a leading part of the key `K`: rejects wrong scan prefixes at compile time.
 ///
 /// For a key `(A, B, C)` these are [`All`], `A` and `(A, B)`.
 pub trait PrefixOf<K: Key> {
-    /// What all keys in question start with.
+    /// The encoded prefix.
     fn prefix(&self) -> Vec<u8>;
 }
 

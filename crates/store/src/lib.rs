@@ -1,22 +1,23 @@
-//! Ordered tables with snapshots and atomic commits: everything that touches the disk, and nothing that
-//! knows what a chain is.
+//! Storage layer: ordered key-value tables with snapshots and atomic commits, on RocksDB or in memory. It knows nothing
+//! of blockchains.
 //!
-//! | Module | What it holds |
+//! | Module | Contents |
 //! |---|---|
-//! | [`engine`] | the contract of an engine: [`Store`], [`Snapshot`], [`TableSpec`], bounded scans |
-//! | [`batch`] | [`Batch`]: writes that are applied together |
-//! | [`bulk`] | [`BulkWriter`]: writes of any number, in commits of bounded size |
-//! | [`rocks`] | the engine on disk: [`RocksStore`], owned by one process and followed by any number |
+//! | [`engine`] | the engine contract: [`Store`], [`Snapshot`], bounded scans |
+//! | [`spec`] | [`TableSpec`]: name, tag and access pattern of a table |
+//! | [`batch`] | [`Batch`]: a write batch |
+//! | [`bulk`] | [`BulkWriter`]: any number of writes, in commits of bounded size |
+//! | [`rocks`] | the RocksDB engine: [`RocksStore`], with one writing process and any number of followers |
 //! | [`mem`] | the reference engine: [`MemStore`] |
-//! | [`key`], [`value`] | bytes that sort like the values they stand for; bytes that come back as written |
-//! | [`table`] | tables as types, and typed reads |
-//! | [`list`] | lists as arrays: a length, random access, exact pages |
-//! | [`ranked`] | ordered sets that change, with ranks |
-//! | [`txn`] | [`Txn`]: what a writer does between two commits |
-//! | [`error`] | what can go wrong, and the remedy |
+//! | [`key`], [`value`] | order-preserving key encoding; value encoding |
+//! | [`table`] | typed tables and reads |
+//! | [`list`] | append-only lists as dense arrays: length, random access, exact pages |
+//! | [`ranked`] | sorted sets with ranks (indexable skip lists) |
+//! | [`txn`] | [`Txn`]: read-your-writes transactions and undo records |
+//! | [`error`] | [`Error`]: failures and their remedies |
 //!
-//! Reads are synchronous and bounded: there is no iterator to hold, a scan has a limit. Everything is
-//! written through a [`Txn`] and one [`Store::commit`] per batch.
+//! Reads are synchronous and bounded: scans have a limit and return rows, so no iterator outlives a call. Writes go
+//! through a [`Txn`] and one [`Store::commit`] per batch.
 //!
 //! ```
 //! use store::{Access, Counts, Durability, List, MemStore, Order, Store, Table, TableSpec, Txn, key, list, table};
@@ -78,21 +79,21 @@ pub mod list;
 pub mod mem;
 pub mod ranked;
 pub mod rocks;
+pub mod spec;
 pub mod table;
 pub mod txn;
 pub mod value;
 
 pub use batch::Batch;
 pub use bulk::BulkWriter;
-pub use engine::{
-    Access, Bounds, Durability, Order, Row, Snapshot, Store, TableSpec, for_each_row, prefix_end,
-};
+pub use engine::{Bounds, Durability, Order, Row, Snapshot, Store, for_each_row, prefix_end};
 pub use error::Error;
 pub use key::{Key, PrefixOf};
 pub use list::{COUNT, List};
 pub use mem::MemStore;
 pub use ranked::{RANK, Ranked};
-pub use rocks::{Backup, Backups, Damage, RocksOptions, RocksStore};
+pub use rocks::{Backup, Backups, CorruptRange, RocksOptions, RocksStore};
+pub use spec::{Access, TableSpec};
 pub use table::Table;
-pub use txn::{Before, Counts, Pending, Txn};
+pub use txn::{Counts, Pending, Txn, UndoRecord};
 pub use value::{Message, Value};

@@ -1,38 +1,42 @@
-//! Lists as arrays: dense ordinals per owner, so that a list has a length and random access.
+//! Append-only lists as dense arrays: one row per ordinal and owner, with O(1) length and random access.
 //!
 //! | Table | Key | Value |
 //! |---|---|---|
 //! | the list's own | owner, ordinal (8, BE) | value (varint) |
 //! | `count` | tag of the list (1), owner | length (varint) |
 //!
-//! What must hold: an owner of length n has the ordinals 0 to n - 1 and no others, values strictly increase
-//! with the ordinal, and an owner without rows has no length. So a total is one read, an offset is
-//! arithmetic at any depth, and a page is a bounded range in both directions.
+//! A total is one read, an offset is arithmetic at any depth, and a page is a bounded range in both directions.
+//!
+//! # Invariants
+//!
+//! A list of length n has exactly the ordinals 0 to n - 1; values strictly increase with the ordinal; an owner without
+//! entries has no length row.
 
 mod audit;
 mod truncate;
 
 use std::ops::Range;
 
-pub use audit::{Fault, audit, mend};
+pub use audit::{Inconsistency, audit, rebuild};
 pub use truncate::{truncate, truncate_owners};
 
 use crate::{
-    engine::{Access, Bounds, Order, Snapshot, TableSpec},
+    engine::{Bounds, Order, Snapshot},
     error::Error,
     key::Key,
+    spec::{Access, TableSpec},
     table::corrupt,
     value::Value,
 };
 
-/// Lengths of all lists; every database with lists opens it.
+/// Lengths of all lists. Every database with lists needs it.
 pub const COUNT: &TableSpec = &TableSpec { name: "count", tag: 0x01, access: Access::Point };
 
 /// An append-only list of increasing numbers for each owner.
 pub trait List: 'static {
     /// The table of its entries.
     const SPEC: &'static TableSpec;
-    /// Whose list it is; `()` if there is only one.
+    /// Key of the list's owner; `()` for a single list.
     type Owner: Key;
 }
 
@@ -59,7 +63,7 @@ pub fn slice<L: List>(
     let owner = owner.to_bytes();
     let (start, end) = (entry_key(&owner, ordinals.start), entry_key(&owner, ordinals.end));
     let bounds = Bounds { start: &start, end: Some(&end) };
-    // Keys of an owner are dense, so the limit is a guard, not a cut.
+    // The keys of an owner are dense, so the limit never truncates a healthy list.
     let limit = usize::try_from(ordinals.end - ordinals.start).unwrap_or(usize::MAX);
     let mut rows = snapshot.scan(L::SPEC, bounds, Order::Asc, limit)?.into_iter();
     let entry_at = |ordinal| {

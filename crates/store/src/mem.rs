@@ -1,7 +1,9 @@
-//! The reference engine: sorted maps in memory, for tests and for small things that need no disk.
+//! In-memory reference engine: sorted maps, for tests and for small data that needs no disk.
 //!
-//! What must hold: a snapshot shares the maps and never changes; a commit that meets a shared map copies it
-//! first. That makes commits under snapshots slow and everything else obvious.
+//! # Invariants
+//!
+//! A snapshot shares the maps; a commit copies a shared map before it changes it (copy-on-write). Commits under a
+//! snapshot are therefore slow, and the rest is simple.
 
 use std::{
     collections::BTreeMap,
@@ -11,8 +13,9 @@ use std::{
 
 use crate::{
     batch::Batch,
-    engine::{Bounds, Durability, Order, Row, Snapshot, Store, TableSpec},
+    engine::{Bounds, Durability, Order, Row, Snapshot, Store},
     error::Error,
+    spec::TableSpec,
 };
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -20,7 +23,7 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Tables by tag.
 type Tables = BTreeMap<u8, Arc<Rows>>;
 
-/// A store in memory. Any table may be used without being declared. Gone when dropped.
+/// A store in memory. Tables need no declaration.
 #[derive(Debug, Default)]
 pub struct MemStore {
     tables: Mutex<Arc<Tables>>,
@@ -32,7 +35,7 @@ impl MemStore {
         Self::default()
     }
 
-    // Nothing that holds the lock panics half-way through its work.
+    // No code that holds the lock can panic with the maps half-changed.
     fn lock(&self) -> MutexGuard<'_, Arc<Tables>> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,69 +1,71 @@
-//! Ordered sets that change, with a rank for every item: how many there are, which one is the `n`th, and how many stand
-//! before one, each in time that grows with the logarithm of the set.
+//! Sorted sets with ranks, as indexable skip lists (like Redis's ZSET): length, `n`th item and rank of an item, each in
+//! logarithmic time.
 //!
-//! An item is a row of its own table, `owner | item → value`, in the order of the item's bytes. Beside them, in the table
-//! `rank`, stand *towers*: of every 64 items about one has a tower of height 1, of 4,096 one of height 2, and so on. A
-//! tower of height `n` has a row at each level up to `n` that counts the items since the tower before it on that level
-//! (itself not among them). To find the `n`th item is to walk the highest level as far as the counts allow, then the one
-//! below.
+//! An item is a row of the set's table, `owner | item → value`, ordered by the item's bytes: level 0 of the skip list.
+//! The higher levels are rows of the table `rank`: about one item in 64 has a node on level 1, one in 4,096 on level 2,
+//! and so on. A node stores its span: the number of items from the previous node of its level up to, and without, its
+//! own item. A search for the `n`th item walks each level, from the highest, as far as the sum of the spans allows.
 //!
 //! | Table | Key | Value |
 //! |---|---|---|
-//! | the set's own | owner, item | what the item holds |
-//! | `rank` | tag of the set (1), owner, `00` | number of items, then of towers on level 1, 2, 3, 4 (varints) |
-//! | `rank` | tag of the set (1), owner, level (1), item | items since the tower before it (varint) |
+//! | the set's own | owner, item | value of the item |
+//! | `rank` | tag of the set (1), owner, `00` | number of items, then of nodes on level 1, 2, 3, 4 (varints) |
+//! | `rank` | tag of the set (1), owner, level (1), item | span of the node (varint) |
 //!
-//! What must hold: which items have towers depends on their bytes alone (a hash of owner and item), so the same set is the
-//! same rows, whatever was added and removed on the way; a set without items has no rows. Somebody who chooses items by
-//! their hash makes their own set slow, not wrong.
+//! # Invariants
+//!
+//! * The height of an item is a hash of owner and item, so equal sets have equal rows, whatever their history. An
+//!   adversary who chooses items by their hash makes a set slow, but not wrong.
+//! * A set without items has no rows.
 
 mod audit;
-mod towers;
+mod skip_list;
 
 use std::ops::Range;
 
-pub use audit::{Fault, audit, repair};
+pub use audit::{Inconsistency, audit, repair};
 
-use self::towers::Set;
+use self::skip_list::SkipList;
 use crate::{
-    engine::{Access, Bounds, Order, Snapshot, TableSpec, prefix_end},
+    engine::{Bounds, Order, Snapshot, prefix_end},
     error::Error,
     key::Key,
+    spec::{Access, TableSpec},
     table::{RowOf, Table, decode_row},
     txn::Txn,
     value::Value,
 };
 
-/// Lengths and towers of all ranked sets; every database with ranked sets opens it.
+/// Lengths and skip-list nodes of all ranked sets. Every database with ranked sets needs it.
 pub const RANK: &TableSpec = &TableSpec { name: "rank", tag: 0x05, access: Access::Scan };
 
 /// An ordered set of items for each owner.
 pub trait Ranked: Table<Key = (Self::Owner, Self::Item)> {
-    /// Whose set it is; `()` if there is only one.
+    /// Key of the set's owner; `()` for a single set.
     type Owner: Key;
-    /// What is ordered.
+    /// The ordered items.
     type Item: Key;
-    /// One item in 2^this has a tower on the next level. Part of the format.
-    const TOWER_BITS: u32 = 6;
+    /// One item in `2^PROMOTION_BITS` is promoted to the next level. Part of the disk format.
+    const PROMOTION_BITS: u32 = 6;
 }
 
-/// An item and what it holds.
+/// An item and its value.
 pub type ItemOf<R> = (<R as Ranked>::Item, <R as Table>::Value);
 
 /// Number of items of `owner`.
 pub fn len<R: Ranked>(snapshot: &dyn Snapshot, owner: &R::Owner) -> Result<u64, Error> {
-    Ok(Set::of::<R>(owner).head(snapshot)?.len)
+    Ok(SkipList::of::<R>(owner).meta(snapshot)?.len)
 }
 
 /// Number of items of `owner` before `item`, whether or not that one is among them.
 pub fn position<R: Ranked>(snapshot: &dyn Snapshot, owner: &R::Owner, item: &R::Item) -> Result<u64, Error> {
-    let set = Set::of::<R>(owner);
-    let head = set.head(snapshot)?;
-    set.rank(snapshot, &head, &item.to_bytes())
+    let set = SkipList::of::<R>(owner);
+    let meta = set.meta(snapshot)?;
+    set.rank(snapshot, &meta, &item.to_bytes())
 }
 
-/// The items at `ranks`, ascending, with their values. All must be below the length that the same snapshot gave: one that
-/// is missing is an error. The caller bounds the range; it is held in memory.
+/// The items at `ranks`, ascending, with their values. All must be below the length that the same snapshot gave: one
+/// that is missing is an error. The caller bounds the range; it is held in memory.
 pub fn slice<R: Ranked>(
     snapshot: &dyn Snapshot,
     owner: &R::Owner,
@@ -72,8 +74,8 @@ pub fn slice<R: Ranked>(
     if ranks.is_empty() {
         return Ok(Vec::new());
     }
-    let set = Set::of::<R>(owner);
-    let rows = set.slice(snapshot, &set.head(snapshot)?, ranks)?;
+    let set = SkipList::of::<R>(owner);
+    let rows = set.slice(snapshot, &set.meta(snapshot)?, ranks)?;
     let typed = |(key, value): &(Vec<u8>, Vec<u8>)| {
         let ((_, item), value): RowOf<R> = decode_row::<R>(key, value)?;
         Ok((item, value))
@@ -99,7 +101,7 @@ pub fn items<R: Ranked>(
 }
 
 impl Txn<'_> {
-    /// Adds `item` to the set of `owner`, or gives it a new value. Whether it was new.
+    /// Inserts `item` into the set of `owner`, or replaces its value. Returns true if it was new.
     pub fn insert<R: Ranked>(
         &mut self,
         owner: &R::Owner,
@@ -108,11 +110,11 @@ impl Txn<'_> {
     ) -> Result<bool, Error> {
         let mut bytes = Vec::new();
         value.encode(&mut bytes);
-        Set::of::<R>(owner).insert(self, &item.to_bytes(), bytes)
+        SkipList::of::<R>(owner).insert(self, &item.to_bytes(), bytes)
     }
 
-    /// Takes `item` out of the set of `owner`. Whether it was there.
+    /// Removes `item` from the set of `owner`. Returns true if it was present.
     pub fn remove<R: Ranked>(&mut self, owner: &R::Owner, item: &R::Item) -> Result<bool, Error> {
-        Set::of::<R>(owner).remove(self, &item.to_bytes())
+        SkipList::of::<R>(owner).remove(self, &item.to_bytes())
     }
 }

@@ -1,23 +1,26 @@
-//! The RocksDB engine: a column family per table, a write batch with the log on per commit.
+//! RocksDB engine: one column family per table, one write batch with the WAL enabled per commit.
 //!
-//! What must hold: no name of RocksDB leaves this module; the log is never off, because followers read it
-//! and a commit is atomic across tables only through it; every error of RocksDB becomes an error of ours.
+//! A database has one owner ([`RocksStore::open`]) and any number of followers ([`RocksStore::follow`]), in this or in
+//! other processes on the same machine.
 //!
-//! A directory has one owner ([`RocksStore::open`]) and any number of followers ([`RocksStore::follow`]),
-//! in this or in other processes on the same machine.
+//! # Invariants
+//!
+//! * No RocksDB type leaves this module; every RocksDB error is mapped to an [`Error`].
+//! * The WAL is never disabled: it makes commits atomic across column families, and followers read it.
 
 mod backup;
-mod damage;
+mod compaction_hold;
+mod corruption;
 mod directory;
-mod fault;
+mod disk;
+mod disk_guard;
+mod errors;
 mod follower;
+mod missing_files;
 mod options;
 mod salvage;
 mod sizes;
-mod skipped;
 mod snapshot;
-mod space;
-mod still;
 
 use std::path::{Path, PathBuf};
 
@@ -25,18 +28,22 @@ use rocksdb::{ColumnFamily, DB, FlushOptions, WriteBatch, WriteOptions, checkpoi
 
 pub use self::{
     backup::{Backup, Backups},
-    damage::Damage,
+    corruption::CorruptRange,
     options::RocksOptions,
     sizes::TableSize,
 };
-use self::{fault::fault, follower::Follower, snapshot::RocksSnapshot, space::Space, still::Still};
+use self::{
+    compaction_hold::CompactionHold, disk_guard::DiskGuard, errors::map_error, follower::Follower,
+    snapshot::RocksSnapshot,
+};
 use crate::{
     batch::Batch,
-    engine::{Durability, Snapshot, Store, TableSpec},
+    engine::{Durability, Snapshot, Store},
     error::Error,
+    spec::TableSpec,
 };
 
-/// A store in a directory.
+/// A RocksDB store in a directory.
 pub struct RocksStore {
     path: PathBuf,
     tables: &'static [&'static TableSpec],
@@ -44,12 +51,11 @@ pub struct RocksStore {
 }
 
 enum Role {
-    Owner { handle: Handle, space: Space, still: Still },
+    Owner { handle: Handle, disk: DiskGuard, hold: CompactionHold },
     Follower(Follower),
 }
 
-/// An open database; dropping it waits for flushes and compactions to stop, which would otherwise run into
-/// the end of the process.
+/// An open database. Drop waits until flushes and compactions have stopped, because they must not outlive the process.
 struct Handle {
     db: DB,
 }
@@ -61,37 +67,37 @@ impl Drop for Handle {
 }
 
 impl RocksStore {
-    /// Opens the database in `path`, or makes one; tables that are new are added. Fails if another handle
-    /// owns it, and on anything that is not a database with these tables or fewer.
+    /// Opens or creates the database in `path` and creates missing tables. Fails if another handle owns it, or if the
+    /// directory holds other files or undeclared tables.
     pub fn open(
         path: &Path,
         tables: &'static [&'static TableSpec],
         options: RocksOptions,
     ) -> Result<Self, Error> {
         directory::check_owned(path, tables)?;
-        salvage::finish(path, tables, options)?;
-        let still = Still::known(path)?;
-        let families = RocksOptions::families(tables, &still.tables(), &options.cache());
+        salvage::resume(path, tables, options)?;
+        let hold = CompactionHold::load(path)?;
+        let families = RocksOptions::families(tables, &hold.tables(), &options.cache());
         let db = DB::open_cf_descriptors(&options.owner(), path, families)
-            .map_err(|error| fault(path, "opening", error))?;
+            .map_err(|error| map_error(path, "opening", error))?;
         let handle = Handle { db };
-        // Somebody else had the database in between, and left a salvage that is finished before it is opened.
-        if !salvage::ready(path)?.is_empty() {
+        // Another owner left a finished salvage after `resume`; `resume` must install it before the database is opened.
+        if !salvage::finished_copies(path)?.is_empty() {
             return Err(Error::InUse { path: path.to_owned() });
         }
-        // Not before the database is ours: until then these may be somebody else's, and in use.
-        salvage::tidy(path)?;
+        // Only after the lock is held: until then another owner may use these files.
+        salvage::remove_leftovers(path)?;
         directory::remove_unfinished_checkpoints(path)?;
-        let space = Space::new(path.to_owned(), options.reserve_bytes);
-        Ok(Self { path: path.to_owned(), tables, role: Role::Owner { handle, space, still } })
+        let disk = DiskGuard::new(path.to_owned(), options.reserve_bytes);
+        Ok(Self { path: path.to_owned(), tables, role: Role::Owner { handle, disk, hold } })
     }
 
-    /// Opens the database in `primary` to read along while another process owns it. `own` is a directory
-    /// for this follower's log and for nobody else.
+    /// Opens the database in `primary` read-only while another process owns it. `own` is a private directory for this
+    /// follower's log.
     ///
-    /// The view is that of opening until [`RocksStore::catch_up`]. A follower keeps all files of the
-    /// database open and holds what is in the owner's log in memory, twice once it has caught up, and three times while a
-    /// snapshot is held for longer than a second. Only on a local file system.
+    /// The view is fixed until [`RocksStore::catch_up`]. A follower keeps all table files open and holds the contents
+    /// of the owner's WAL in memory: once at first, twice after the first catch-up, three times while a snapshot is
+    /// held for longer than a second. Works on a local file system only.
     pub fn follow(
         primary: &Path,
         own: &Path,
@@ -103,11 +109,11 @@ impl RocksStore {
         Ok(Self { path: primary.to_owned(), tables, role: Role::Follower(follower) })
     }
 
-    /// Makes all commits that the owner has made so far visible to new snapshots. No snapshot waits for it, and it waits for
-    /// snapshots a second at most; when the owner has flushed, the database is opened anew, which takes as long as reading
-    /// the owner's log.
+    /// Makes all commits of the owner so far visible to new snapshots. Snapshots never wait for it; it waits for
+    /// snapshots at most a second. After a flush by the owner it reopens the database, which takes as long as reading
+    /// the owner's WAL.
     ///
-    /// Nothing to do for an owner. After an error, try again; new snapshots are of the state before until then.
+    /// A no-op for an owner. After an error, new snapshots keep the previous state; call it again.
     pub fn catch_up(&self) -> Result<(), Error> {
         match &self.role {
             Role::Owner { .. } => Ok(()),
@@ -115,45 +121,45 @@ impl RocksStore {
         }
     }
 
-    /// Writes what is in memory to table files. The log makes this needless for safety; it is for tests,
-    /// measurements and a short start after it.
+    /// Flushes the memtables. The WAL makes this unnecessary for safety; it serves tests, measurements and a fast next
+    /// start.
     pub fn flush(&self) -> Result<(), Error> {
-        let (db, space) = self.owner()?;
+        let (db, disk) = self.owner()?;
         let families = self.tables.iter().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
         let families: Vec<_> = families.iter().collect();
         db.flush_cfs_opt(&families, &FlushOptions::default())
-            .map_err(|error| self.noted(space.fault("flushing", error)))
+            .map_err(|error| self.record_corruption(disk.map_error("flushing", error)))
     }
 
-    /// Writes to table files what is in memory of the tables of which `batch` removes ranges. Reads jump over removed ranges in
-    /// older table files, but step over each of their rows that is in memory with them.
+    /// Flushes the memtables of the tables with range deletions in `batch`. Reads skip a range tombstone's rows at once
+    /// in older table files, but one by one in the memtable of the tombstone.
     fn flush_ranges(&self, batch: &Batch) -> Result<(), Error> {
-        let (db, space) = self.owner()?;
+        let (db, disk) = self.owner()?;
         let families = batch.ranged().map(|table| family(db, table)).collect::<Result<Vec<_>, _>>()?;
         if families.is_empty() {
             return Ok(());
         }
         db.flush_cfs_opt(&families.iter().collect::<Vec<_>>(), &FlushOptions::default())
-            .map_err(|error| self.noted(space.fault("flushing", error)))
+            .map_err(|error| self.record_corruption(disk.map_error("flushing", error)))
     }
 
-    /// Brings every table to its final shape and size. Takes long: it rewrites most of the database.
+    /// Compacts every table fully. Slow: it rewrites most of the database.
     pub fn compact(&self) -> Result<(), Error> {
         self.flush()?;
-        let db = self.owned()?;
+        let db = self.primary_db()?;
         for table in self.tables {
             db.compact_range_cf(family(db, table)?, None::<&[u8]>, None::<&[u8]>);
         }
         Ok(())
     }
 
-    /// Writes a copy of the database, as of now, to the new directory `to`. On the same file system it
-    /// shares the table files (hard links) and takes moments. One that is cut short leaves `<to>.tmp`, which the next one
-    /// removes, and the next opening if it is in the database's directory.
+    /// Creates a checkpoint of the database in the new directory `to`. On the same file system it hard-links the table
+    /// files and takes moments. An interrupted checkpoint leaves `<to>.tmp`, which the next checkpoint removes, as does
+    /// the next [`RocksStore::open`] inside the database directory.
     pub fn checkpoint(&self, to: &Path) -> Result<(), Error> {
-        Checkpoint::new(self.owned()?)
+        Checkpoint::new(self.primary_db()?)
             .and_then(|checkpoint| checkpoint.create_checkpoint(to))
-            .map_err(|error| fault(&self.path, "copying", error))
+            .map_err(|error| map_error(&self.path, "copying", error))
     }
 
     /// The directory that was opened or is followed.
@@ -161,33 +167,33 @@ impl RocksStore {
         &self.path
     }
 
-    /// Bytes that are free on its file system.
+    /// Free bytes of its file system.
     pub fn free_bytes(&self) -> Result<u64, Error> {
-        space::free(&self.path)
+        disk::free_bytes(&self.path)
     }
 
-    fn moment(&self) -> RocksSnapshot<'_> {
+    fn rocks_snapshot(&self) -> RocksSnapshot<'_> {
         match &self.role {
-            Role::Owner { handle, .. } => RocksSnapshot::pinned(self, &handle.db),
-            Role::Follower(follower) => RocksSnapshot::held(self, follower.current()),
+            Role::Owner { handle, .. } => RocksSnapshot::of_owner(self, &handle.db),
+            Role::Follower(follower) => RocksSnapshot::of_follower(self, follower.current()),
         }
     }
 
-    fn owned(&self) -> Result<&DB, Error> {
+    fn primary_db(&self) -> Result<&DB, Error> {
         self.owner().map(|(db, _)| db)
     }
 
-    /// The same error, after what it says of damage has been noted.
-    fn noted(&self, error: Error) -> Error {
-        if let Role::Owner { handle, still, .. } = &self.role {
-            still.note(&handle.db, &error);
+    /// Records the corruption that `error` reports, if any, and returns `error`.
+    fn record_corruption(&self, error: Error) -> Error {
+        if let Role::Owner { handle, hold, .. } = &self.role {
+            hold.record(&handle.db, &error);
         }
         error
     }
 
-    fn owner(&self) -> Result<(&DB, &Space), Error> {
+    fn owner(&self) -> Result<(&DB, &DiskGuard), Error> {
         match &self.role {
-            Role::Owner { handle, space, .. } => Ok((&handle.db, space)),
+            Role::Owner { handle, disk, .. } => Ok((&handle.db, disk)),
             Role::Follower(_) => Err(Error::ReadOnly { path: self.path.clone() }),
         }
     }
@@ -199,12 +205,12 @@ fn family<'a>(db: &'a DB, table: &'static TableSpec) -> Result<&'a ColumnFamily,
 
 impl Store for RocksStore {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
-        Ok(Box::new(self.moment()))
+        Ok(Box::new(self.rocks_snapshot()))
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        let (db, space) = self.owner()?;
-        space.spend(batch.bytes())?;
+        let (db, disk) = self.owner()?;
+        disk.reserve(batch.bytes())?;
         self.flush_ranges(&batch)?;
         let mut writes = WriteBatch::with_capacity_bytes(capacity(&batch));
         for table in batch.into_sorted() {
@@ -221,19 +227,20 @@ impl Store for RocksStore {
         }
         let mut options = WriteOptions::default();
         options.set_sync(durability == Durability::Synced);
-        db.write_opt(writes, &options).map_err(|error| self.noted(space.fault("committing", error)))
+        db.write_opt(writes, &options)
+            .map_err(|error| self.record_corruption(disk.map_error("committing", error)))
     }
 
     fn room(&self) -> Result<(), Error> {
         match &self.role {
-            Role::Owner { space, .. } => space.look(),
+            Role::Owner { disk, .. } => disk.check(),
             Role::Follower(_) => Ok(()),
         }
     }
 
     fn sync(&self) -> Result<(), Error> {
-        let (db, space) = self.owner()?;
-        db.flush_wal(true).map_err(|error| space.fault("syncing", error))
+        let (db, disk) = self.owner()?;
+        db.flush_wal(true).map_err(|error| disk.map_error("syncing", error))
     }
 
     fn disk_bytes(&self) -> Result<u64, Error> {
@@ -241,7 +248,7 @@ impl Store for RocksStore {
     }
 }
 
-/// Room for the batch in RocksDB's form: for each write a type, a column family and two lengths.
+/// Size of the batch in RocksDB's encoding: each write adds a type, a column family and two lengths.
 fn capacity(batch: &Batch) -> usize {
     const BYTES_PER_WRITE: usize = 1 + 2 + 2 + 2;
     batch.bytes() + BYTES_PER_WRITE * batch.len()

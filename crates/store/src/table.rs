@@ -1,21 +1,24 @@
-//! Tables as types: a spec with the types of its keys and values, and the reads that go with them.
+//! Typed tables: a [`TableSpec`] with its key and value types, and typed reads.
 //!
-//! A row that does not decode is an error with table and key, never skipped.
+//! # Invariants
+//!
+//! A row that does not decode is an error that names table and key; it is never skipped.
 
 use crate::{
-    engine::{Bounds, Order, Snapshot, TableSpec, prefix_end},
+    engine::{Bounds, Order, Snapshot, prefix_end},
     error::Error,
     key::{Key, PrefixOf, successor},
+    spec::TableSpec,
     value::Value,
 };
 
-/// A table whose rows have types.
+/// A table with typed rows.
 pub trait Table: 'static {
     /// Its declaration.
     const SPEC: &'static TableSpec;
-    /// What rows are found by.
+    /// Type of the keys.
     type Key: Key;
-    /// What rows hold.
+    /// Type of the values.
     type Value: Value;
 }
 
@@ -55,8 +58,8 @@ pub fn rows<T: Table>(
     scan::<T>(snapshot, Bounds { start: &start, end: end.as_deref() }, order, limit)
 }
 
-/// The first `limit` rows under `prefix` that come, in `order`, after the key `after`, whether or not that
-/// one still exists. A key outside the prefix leaves all of its rows or none.
+/// The first `limit` rows under `prefix` after the key `after` in `order`; `after` need not exist. If `after` lies
+/// outside `prefix`, the result covers all rows of the prefix or none.
 pub fn rows_after<T: Table>(
     snapshot: &dyn Snapshot,
     prefix: &impl PrefixOf<T::Key>,
@@ -91,7 +94,7 @@ fn scan<T: Table>(
     rows.iter().map(|(key, value)| decode_row::<T>(key, value)).collect()
 }
 
-/// A row as stored, with its types.
+/// Decodes a stored row.
 pub fn decode_row<T: Table>(key: &[u8], value: &[u8]) -> Result<RowOf<T>, Error> {
     let decoded = T::Key::from_bytes(key).ok_or_else(|| corrupt(T::SPEC, key, "the key does not decode"))?;
     Ok((decoded, decode_value::<T>(key, value)?))
@@ -101,8 +104,7 @@ pub(crate) fn decode_value<T: Table>(key: &[u8], value: &[u8]) -> Result<T::Valu
     T::Value::decode(value).ok_or_else(|| corrupt(T::SPEC, key, "the value does not decode"))
 }
 
-/// A row that is not what `table` promises; `reason` says in what way. For values that decode but make no
-/// sense to the caller.
+/// An [`Error::Corrupt`] with the broken expectation `reason`. For values that decode but contradict other data.
 pub fn corrupt(table: &'static TableSpec, key: &[u8], reason: &'static str) -> Error {
     Error::Corrupt { table: table.name, key: key.to_vec(), reason }
 }

@@ -1,14 +1,15 @@
-//! One lane's work between two commits: reads that see its own writes, and pushes onto lists.
+//! Read-your-writes transaction of a single writer, with appends to lists.
 //!
-//! What must hold: the batch depends only on the snapshot and the calls made, so that applying the same
-//! blocks to the same state gives the same bytes; and a transaction that comes to nothing (dropped, or its
-//! commit failed) leaves nothing behind that a later one could read.
+//! Usage: [`Txn::new`], reads and writes, [`Txn::finish`], [`Store::commit`](crate::Store::commit) of the batch,
+//! [`Counts::absorb`]. [`Txn::finish_with_undo`] also returns an [`UndoRecord`] that reverts the commit.
 //!
-//! A [`Txn`] is used like this: `new`, reads and writes, `finish`, then commit the batch, then
-//! [`Counts::absorb`]. One that is finished by [`Txn::finish_reversible`] can be taken back ([`Before`]).
+//! # Invariants
+//!
+//! * The batch is a function of the snapshot and the calls: the same blocks on the same state give the same bytes.
+//! * A transaction that is dropped, or whose commit fails, leaves nothing that a later one could read.
 
-mod before;
 mod overlay;
+mod undo;
 
 use std::{
     collections::HashMap,
@@ -19,34 +20,35 @@ use std::{
 use lru::LruCache;
 use rustc_hash::FxSeededState;
 
-pub use self::before::Before;
-use self::{before::Noting, overlay::Overlay};
+pub use self::undo::UndoRecord;
+use self::{overlay::Overlay, undo::UndoBuilder};
 use crate::{
-    batch::{Batch, head},
-    engine::{Bounds, Order, Row, Snapshot, TableSpec},
+    batch::{Batch, key_prefix_u64},
+    engine::{Bounds, Order, Row, Snapshot},
     error::Error,
     key::Key,
     list::{self, COUNT, List, stored_len},
+    spec::TableSpec,
     table::{Table, corrupt, decode_value},
     value::{Value, put_varint},
 };
 
-/// Lengths of the lists that a lane pushed to of late: spares a read for each push.
+/// LRU cache of the lengths of recently appended lists: saves a read per push.
 ///
-/// Holds committed lengths only. Belongs to the one lane that writes these lists.
+/// Holds committed lengths only. Belongs to the single writer of these lists.
 pub struct Counts {
-    /// `None` while a batch that changes the length is on its way.
+    /// `None` while a batch that changes the length is not committed yet.
     lengths: LruCache<Box<[u8]>, Option<u64>, FxSeededState>,
 }
 
 impl Counts {
-    /// Room for the lengths of `capacity` lists (at least one). Each takes about 130 bytes.
+    /// A cache for the lengths of `capacity` lists (at least one), of about 130 bytes each.
     pub fn new(capacity: usize) -> Self {
         let capacity = NonZeroUsize::new(capacity).unwrap_or(NonZeroUsize::MIN);
         Self { lengths: LruCache::with_hasher(capacity, random_hasher()) }
     }
 
-    /// Takes over the lengths of a transaction whose batch has been committed.
+    /// Adds the lengths of a transaction after the commit of its batch.
     pub fn absorb(&mut self, pending: Pending) {
         for (count_key, len) in pending.lengths {
             self.lengths.put(count_key, Some(len));
@@ -63,8 +65,8 @@ impl std::fmt::Debug for Counts {
     }
 }
 
-/// Lengths that hold once the batch they came with is committed. Dropping it instead is safe, and makes the
-/// next pushes to these lists read their length.
+/// List lengths that become valid with the commit of their batch. Dropping it is safe: the next push to each of these
+/// lists reads the stored length.
 #[derive(Debug)]
 #[must_use = "give it to `Counts::absorb` once the batch is committed"]
 pub struct Pending {
@@ -73,26 +75,26 @@ pub struct Pending {
 
 /// Reads and writes on top of a snapshot, until [`Txn::finish`] turns the writes into a batch.
 ///
-/// It is a [`Snapshot`] itself: the store as it would be after the commit, but for the rows of [`Txn::append`] and the
-/// entries of [`Txn::push`].
+/// Implements [`Snapshot`]: the store as after the commit, except for the rows of [`Txn::append`] and the entries of
+/// [`Txn::push`].
 pub struct Txn<'a> {
     snapshot: &'a dyn Snapshot,
     counts: &'a mut Counts,
     /// Rows that may be read again.
     written: Overlay,
-    /// What was pushed, by the key of the list's length.
-    tails: FxMap<Box<[u8]>, Tail>,
+    /// Pushed values, by the key of the list's length.
+    pushed: FxMap<Box<[u8]>, Pushed>,
     batch: Batch,
-    /// Bytes of `written` and `tails`.
+    /// Bytes of `written` and `pushed`.
     bytes: usize,
-    /// The key of the length of the list in hand, kept for its allocation.
+    /// Reused buffer for the key of a list's length.
     count_key: Vec<u8>,
 }
 
 type FxMap<K, V> = HashMap<K, V, FxSeededState>;
 
-/// The new end of a list.
-struct Tail {
+/// Values pushed to one list.
+struct Pushed {
     spec: &'static TableSpec,
     /// Length before this transaction.
     base: u64,
@@ -109,7 +111,7 @@ impl<'a> Txn<'a> {
             snapshot,
             counts,
             written: Overlay::default(),
-            tails: HashMap::with_hasher(random_hasher()),
+            pushed: HashMap::with_hasher(random_hasher()),
             batch: Batch::new(),
             bytes: 0,
             count_key: Vec::new(),
@@ -153,8 +155,8 @@ impl<'a> Txn<'a> {
         self.written.write(table, key, value);
     }
 
-    /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and
-    /// a [`Txn::put`] or [`Txn::delete`] of the same key wins whichever came first.
+    /// Writes a row that this transaction neither reads nor changes again: [`Txn::get`] does not see it, and a
+    /// [`Txn::put`] or [`Txn::delete`] of the same key wins in either order.
     pub fn append<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
         self.batch.put_with(T::SPEC, |out| key.put(out), |out| value.encode(out));
     }
@@ -166,21 +168,21 @@ impl<'a> Txn<'a> {
     pub fn push<L: List>(&mut self, owner: &L::Owner, value: u64) -> Result<u64, Error> {
         self.set_count_key::<L>(owner);
         self.bytes += self.count_key.len() + ENTRY_BYTES;
-        if let Some(tail) = self.tails.get_mut(self.count_key.as_slice()) {
-            return tail.push(&self.count_key, value);
+        if let Some(list) = self.pushed.get_mut(self.count_key.as_slice()) {
+            return list.push(&self.count_key, value);
         }
         let base = self.committed_len()?;
-        let tail = Tail { spec: L::SPEC, base, first: value, others: Vec::new() };
-        tail.len(&self.count_key)?;
-        self.tails.insert(self.count_key.as_slice().into(), tail);
+        let list = Pushed { spec: L::SPEC, base, first: value, others: Vec::new() };
+        list.len(&self.count_key)?;
+        self.pushed.insert(self.count_key.as_slice().into(), list);
         Ok(base)
     }
 
     /// The length of `owner`'s list, with what was pushed here.
     pub fn len<L: List>(&mut self, owner: &L::Owner) -> Result<u64, Error> {
         self.set_count_key::<L>(owner);
-        match self.tails.get(self.count_key.as_slice()) {
-            Some(tail) => tail.len(&self.count_key),
+        match self.pushed.get(self.count_key.as_slice()) {
+            Some(list) => list.len(&self.count_key),
             None => self.committed_len(),
         }
     }
@@ -188,8 +190,8 @@ impl<'a> Txn<'a> {
     /// The first entry of `owner`'s list, pushed here or before; `None` if it has none.
     pub fn first<L: List>(&mut self, owner: &L::Owner) -> Result<Option<u64>, Error> {
         self.set_count_key::<L>(owner);
-        match self.tails.get(self.count_key.as_slice()) {
-            Some(tail) if tail.base == 0 => Ok(Some(tail.first)),
+        match self.pushed.get(self.count_key.as_slice()) {
+            Some(list) if list.base == 0 => Ok(Some(list.first)),
             Some(_) | None => list::get::<L>(self.snapshot, owner, 0),
         }
     }
@@ -197,8 +199,8 @@ impl<'a> Txn<'a> {
     /// The last entry of `owner`'s list, pushed here or before; `None` if it has none.
     pub fn last<L: List>(&mut self, owner: &L::Owner) -> Result<Option<u64>, Error> {
         self.set_count_key::<L>(owner);
-        if let Some(tail) = self.tails.get(self.count_key.as_slice()) {
-            return Ok(Some(*tail.others.last().unwrap_or(&tail.first)));
+        if let Some(list) = self.pushed.get(self.count_key.as_slice()) {
+            return Ok(Some(*list.others.last().unwrap_or(&list.first)));
         }
         match self.committed_len()?.checked_sub(1) {
             Some(ordinal) => list::get::<L>(self.snapshot, owner, ordinal),
@@ -206,8 +208,8 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// The value of a row, appended here or stored before. It looks through all that was appended to the table: for rare
-    /// use.
+    /// The value of a row, appended here or stored before. It looks through all that was appended to the table: for
+    /// rare use.
     pub fn find<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, Error> {
         let key = key.to_bytes();
         match self.batch.find(T::SPEC, &key) {
@@ -241,45 +243,46 @@ impl<'a> Txn<'a> {
 
     /// The writes, and the lengths that hold once they are committed.
     pub fn finish(mut self) -> (Batch, Pending) {
-        let tails = self.sorted_tails();
-        self.close(tails)
+        let pushed = self.sorted_pushes();
+        self.close(pushed)
     }
 
-    /// Like [`Txn::finish`], with what was before. Rows of [`Txn::append`] must have been absent; those of `passing` (table
-    /// and key) are not noted: they stay as they are when all else is taken back.
-    pub fn finish_reversible(
+    /// Like [`Txn::finish`], with an undo record. Rows of [`Txn::append`] must have been absent. The record leaves out
+    /// `excluded_rows` (table and key), so reverting keeps them.
+    pub fn finish_with_undo(
         mut self,
-        passing: &[(&'static TableSpec, Vec<u8>)],
-    ) -> Result<(Batch, Pending, Before), Error> {
-        let mut before = Noting::without(passing);
+        excluded_rows: &[(&'static TableSpec, Vec<u8>)],
+    ) -> Result<(Batch, Pending, UndoRecord), Error> {
+        let mut undo = UndoBuilder::without(excluded_rows);
         for (spec, key, value) in self.batch.iter() {
             if self.written.get(spec, key).is_none() {
-                before.row(spec, key, None, value);
+                undo.row(spec, key, None, value);
             }
         }
-        self.written.note(self.snapshot, &mut before)?;
-        let tails = self.sorted_tails();
-        for (count_key, tail) in &tails {
-            before.list(count_key, tail);
+        self.written.add_to_undo(self.snapshot, &mut undo)?;
+        let pushed = self.sorted_pushes();
+        for (count_key, list) in &pushed {
+            undo.list(count_key, list);
         }
-        let (batch, pending) = self.close(tails);
-        Ok((batch, pending, before.done()))
+        let (batch, pending) = self.close(pushed);
+        Ok((batch, pending, undo.done()))
     }
 
     /// By list and owner: the rows made of them come out sorted, which the batch's own sort is quick with.
-    fn sorted_tails(&mut self) -> Vec<(Box<[u8]>, Tail)> {
-        let tails = std::mem::replace(&mut self.tails, HashMap::with_hasher(FxSeededState::with_seed(0)));
-        let mut tails: Vec<_> = tails.into_iter().map(|(key, tail)| (head(&key), key, tail)).collect();
-        tails.sort_unstable_by(|(a, a_key, _), (b, b_key, _)| a.cmp(b).then_with(|| a_key.cmp(b_key)));
-        tails.into_iter().map(|(_, key, tail)| (key, tail)).collect()
+    fn sorted_pushes(&mut self) -> Vec<(Box<[u8]>, Pushed)> {
+        let pushed = std::mem::replace(&mut self.pushed, HashMap::with_hasher(FxSeededState::with_seed(0)));
+        let mut pushed: Vec<_> =
+            pushed.into_iter().map(|(key, list)| (key_prefix_u64(&key), key, list)).collect();
+        pushed.sort_unstable_by(|(a, a_key, _), (b, b_key, _)| a.cmp(b).then_with(|| a_key.cmp(b_key)));
+        pushed.into_iter().map(|(_, key, list)| (key, list)).collect()
     }
 
-    fn close(mut self, tails: Vec<(Box<[u8]>, Tail)>) -> (Batch, Pending) {
+    fn close(mut self, pushed: Vec<(Box<[u8]>, Pushed)>) -> (Batch, Pending) {
         self.written.drain_into(&mut self.batch);
-        let mut lengths = Vec::with_capacity(tails.len());
-        for (count_key, tail) in tails {
-            let len = tail.write(&count_key, &mut self.batch);
-            // Until the commit is known to have succeeded, neither length can be relied on.
+        let mut lengths = Vec::with_capacity(pushed.len());
+        for (count_key, list) in pushed {
+            let len = list.write(&count_key, &mut self.batch);
+            // Neither the old nor the new length is reliable until the commit has succeeded.
             if let Some(cached) = self.counts.lengths.peek_mut(&count_key) {
                 *cached = None;
             }
@@ -322,7 +325,7 @@ impl Snapshot for Txn<'_> {
 /// An ordinal, the largest value, and this entry's part of the length's row.
 const ENTRY_BYTES: usize = 8 + 10 + 10;
 
-impl Tail {
+impl Pushed {
     fn push(&mut self, count_key: &[u8], value: u64) -> Result<u64, Error> {
         let ordinal = self.len(count_key)?;
         let last = *self.others.last().unwrap_or(&self.first);
@@ -362,7 +365,7 @@ impl Tail {
     }
 }
 
-/// A quick hash that an outsider who chooses the keys (addresses) cannot prepare collisions for.
+/// A fast hash with a random seed: outsiders choose keys (addresses) and must not be able to prepare collisions.
 fn random_hasher() -> FxSeededState {
     let seed = RandomState::new().hash_one(0_u8).to_ne_bytes();
     FxSeededState::with_seed(usize::from_ne_bytes(seed))

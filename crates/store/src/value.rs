@@ -1,8 +1,10 @@
-//! Values of rows.
+//! Value encodings: varints, raw bytes, UTF-8, protobuf.
 //!
-//! What must hold: `decode` takes the whole value or nothing, never panics, and gives back what was encoded.
+//! # Invariants
+//!
+//! `decode` consumes all bytes or returns `None`, never panics, and inverts `encode`.
 
-/// What a row holds.
+/// The value of a row.
 pub trait Value: Sized {
     /// Appends the encoding to `out`.
     fn encode(&self, out: &mut Vec<u8>);
@@ -11,7 +13,7 @@ pub trait Value: Sized {
     fn decode(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Nothing: the key says it all.
+/// Empty: the key holds all information.
 impl Value for () {
     fn encode(&self, _: &mut Vec<u8>) {}
 
@@ -32,7 +34,7 @@ impl Value for u64 {
     }
 }
 
-/// The bytes as they are.
+/// Raw bytes.
 impl Value for Vec<u8> {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self);
@@ -54,7 +56,7 @@ impl Value for String {
     }
 }
 
-/// A protobuf message. (The protobuf library makes `u64` and `String` messages too, hence the wrapper.)
+/// A protobuf message. (A wrapper, because `prost` implements `Message` for `u64` and `String` too.)
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Message<T>(pub T);
 
@@ -68,8 +70,7 @@ impl<T: prost::Message + Default> Value for Message<T> {
     }
 }
 
-/// Appends `value` in groups of seven bits, lowest first, the top bit set on all but the last byte: 300 is
-/// `ac 02`.
+/// Appends `value` as an LEB128 varint (protobuf's encoding): 300 is `ac 02`.
 pub fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value.to_le_bytes()[0] | 0x80);
@@ -78,7 +79,7 @@ pub fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// Takes a varint off the front of `input`; `None` if it is cut short, longer than needed or beyond 64 bits.
+/// Decodes a varint from the front of `input`; `None` if it is truncated, padded or over 64 bits.
 pub fn take_varint(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

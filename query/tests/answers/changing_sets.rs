@@ -46,7 +46,7 @@ impl Ranked for Items {
     type Owner = u8;
     type Item = Item;
     // Towers in small sets too.
-    const TOWER_BITS: u32 = 1;
+    const PROMOTION_BITS: u32 = 1;
 }
 
 const OWNER: u8 = 7;

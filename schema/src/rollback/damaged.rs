@@ -35,10 +35,10 @@ pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     };
 
     for spec in [AccountTxs::SPEC, AccountSetTxs::SPEC, SetTxs::SPEC] {
-        store::list::mend(store, spec, blocks.txs + 1)?;
+        store::list::rebuild(store, spec, blocks.txs + 1)?;
     }
-    store::list::mend(store, AccountEvmTxs::SPEC, blocks.evm_txs + 1)?;
-    store::list::mend(store, AccountCalls::SPEC, calls.calls + 1)?;
+    store::list::rebuild(store, AccountEvmTxs::SPEC, blocks.evm_txs + 1)?;
+    store::list::rebuild(store, AccountCalls::SPEC, calls.calls + 1)?;
 
     keep::<Txs>(store, |&seq, _| seq <= blocks.txs)?;
     keep::<TxByHash>(store, |&(_, seq), _| seq <= blocks.txs)?;

@@ -1,6 +1,8 @@
 //! Names of collections that came by IBC (ICS-721): what a voucher's class is called where it is from (indexing §9).
 //!
-//! Holds: only a packet that was received for good counts, which its acknowledgement in the same transaction tells; a
+//! # Invariants
+//!
+//! Only a packet that was received for good counts, which its acknowledgement in the same transaction tells; a
 //! refused packet can carry any name. Packets say everything in text that a relayer brought: malformed ones are passed
 //! over.
 
@@ -15,7 +17,7 @@ use sha2::{Digest, Sha256};
 use super::NftEvent;
 use crate::comet::{Event, TxResult};
 use crate::json::push_hex_upper;
-use crate::lenient::optional_text;
+use crate::serde_lenient::optional_text;
 use crate::vm::Vm;
 
 /// What makes a packet one and the same to its receiver.
@@ -54,7 +56,7 @@ fn origin_name(class_data: &str) -> Option<String> {
         name: String,
     }
     let class: Class = serde_json::from_slice(&BASE64.decode(class_data).ok()?).ok()?;
-    Some(crate::chosen::without_nuls(&class.name)).filter(|name| !name.is_empty())
+    Some(crate::sanitize::without_nuls(&class.name)).filter(|name| !name.is_empty())
 }
 
 /// What the class is called here: the whole trace on wasm; elsewhere a hash of it, as of a denom (Initia

@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 
 use super::{NftEvent, TokenRef};
 use crate::address::Account;
-use crate::chosen::{bounded, without_nuls};
 use crate::comet::Event;
-use crate::lenient::{optional_text, text};
+use crate::sanitize::{bounded, without_nuls};
+use crate::serde_lenient::{optional_text, text};
 
 /// What the events of one transaction so far tell about the later ones.
 #[derive(Default)]
@@ -169,7 +169,7 @@ pub struct NftResource {
 /// The resource `0x1::collection::Collection` of a collection's object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectionResource {
-    /// Who made it.
+    /// Its creator.
     pub creator: Account,
     /// Its name, without NULs.
     pub name: String,

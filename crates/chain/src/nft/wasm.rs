@@ -1,15 +1,15 @@
 //! cw721: tokens in the events of contracts, and the contracts' answers (indexing §8.3).
 //!
 //! Every contract writes what it likes into a `wasm` event; only `_contract_address` is the chain's own. Of a key
-//! that is written twice the first value counts (T15), and an owner who is no address makes the event one of nobody's.
+//! that is written twice the first value counts (T15), and an event whose owner is no address has no owner.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{NftEvent, TokenRef};
 use crate::address::Account;
-use crate::chosen;
 use crate::comet::Event;
+use crate::sanitize;
 
 pub(super) fn events(event: &Event<'_>, prefix: &str) -> impl Iterator<Item = NftEvent> {
     let account = |key| event.value(key).and_then(|text| Account::from_bech32(text, prefix));
@@ -35,7 +35,10 @@ fn act(
             token_id: Some(token_id()?),
             object: None,
             owner: Some(account("owner")?),
-            uri: event.value("token_uri").filter(|uri| !uri.is_empty()).map(|uri| chosen::without_nuls(uri)),
+            uri: event
+                .value("token_uri")
+                .filter(|uri| !uri.is_empty())
+                .map(|uri| sanitize::without_nuls(uri)),
         }),
         "transfer_nft" | "send_nft" => {
             Some(NftEvent::Transfer { token: token()?, to: account("recipient")? })
@@ -51,10 +54,10 @@ pub fn contract_name(answer: &[u8]) -> Option<String> {
     struct Info {
         name: String,
     }
-    chosen::bounded(&data::<Info>(answer)?.name)
+    sanitize::bounded(&data::<Info>(answer)?.name)
 }
 
-/// Who instantiated a contract, in the answer of `/cosmwasm/wasm/v1/contract/{address}`.
+/// The instantiator of a contract, in the answer of `/cosmwasm/wasm/v1/contract/{address}`.
 pub fn contract_creator(answer: &[u8], prefix: &str) -> Option<Account> {
     #[derive(Deserialize)]
     struct Answer {
@@ -74,7 +77,7 @@ pub fn token_uri(answer: &[u8]) -> Option<String> {
     struct Info {
         token_uri: Option<String>,
     }
-    chosen::bounded(&data::<Info>(answer)?.token_uri.unwrap_or_default())
+    sanitize::bounded(&data::<Info>(answer)?.token_uri.unwrap_or_default())
 }
 
 /// The owner in a contract's answer to `{"owner_of":{"token_id":…}}`.

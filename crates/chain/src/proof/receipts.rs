@@ -4,19 +4,20 @@
 //! (`minievm:indexer/utils.go`, `indexer/abci.go`), so both can be held against each other. There are two kinds:
 //!
 //! * An **Ethereum transaction** (see [`crate::eth_tx`]) has a receipt whether it succeeded or not. Its hash is
-//!   recomputed from the Cosmos transaction that wraps it, which binds `type`, `from`, `to` and `effectiveGasPrice` too.
-//! * Any other transaction that succeeded and logged has a **stand-in**: from the zero address to nobody at price 0,
-//!   under the hash of an empty Ethereum transaction whose input is the Cosmos hash. One that failed or did not log has
-//!   none.
+//!   recomputed from the Cosmos transaction that wraps it, which binds `type`, `from`, `to` and `effectiveGasPrice`
+//!   too.
+//! * Any other transaction that succeeded and logged has a **stand-in**: from the zero address to no recipient at price
+//!   0, under the hash of an empty Ethereum transaction whose input is the Cosmos hash. One that failed or did not log
+//!   has none.
 //!
-//! All receipts of a block follow the order of its transactions; position, status, gas, created contract and bloom filter
-//! follow from the results. The logs are those of the transaction's `evm` events. The logs of EVM messages are in the
-//! result data as well, which the next header covers: those must be among the receipt's, in order. The rest, logs of
-//! fees, bank sends and IBC receives, is bound only to the events of `/block_results`, a second endpoint's word
+//! All receipts of a block follow the order of its transactions; position, status, gas, created contract and bloom
+//! filter follow from the results. The logs are those of the transaction's `evm` events. The logs of EVM messages are
+//! in the result data as well, which the next header covers: those must be among the receipt's, in order. The rest,
+//! logs of fees, bank sends and IBC receives, is bound only to the events of `/block_results`, a second endpoint's word
 //! where `/block` and the receipts come from different ones; [`Bound`] counts both.
 //!
-//! The EVM's own `blockHash` is not recomputed, only the same in all receipts; `logIndex` counts within the transaction or
-//! within the block, as versions differ.
+//! The EVM's own `blockHash` is not recomputed, only the same in all receipts; `logIndex` counts within the transaction
+//! or within the block, as versions differ.
 
 use thiserror::Error;
 
@@ -136,9 +137,9 @@ pub enum WrongReceipts {
 /// say what follows.
 ///
 /// `txs` are all transactions of the block in order, decoded and with the results that
-/// [`super::check_results`] will prove. Holds for all 34,908 receipts of the recorded chains. Of their 31,644 logs 30,911
-/// are in result data: all of `MsgCall` and `MsgCreate`, but not what their contracts made other Cosmos messages log.
-/// 24,729 receipts have logs and have all of them there; 8,084 are of failed transactions and have none.
+/// [`super::check_results`] will prove. Holds for all 34,908 receipts of the recorded chains. Of their 31,644 logs
+/// 30,911 are in result data: all of `MsgCall` and `MsgCreate`, but not what their contracts made other Cosmos messages
+/// log. 24,729 receipts have logs and have all of them there; 8,084 are of failed transactions and have none.
 pub fn check_receipts<'a>(
     chain: &EvmChain<'_>,
     height: u64,

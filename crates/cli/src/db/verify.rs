@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Context as _;
 use ingest::verify::{Scope, Scratch};
 use schema::audit::Report;
-use store::{Damage, RocksOptions, RocksStore, Store};
+use store::{CorruptRange, RocksOptions, RocksStore, Store};
 use tempfile::TempDir;
 
 use super::node::{must_be_given, node};
@@ -63,7 +63,7 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
         output::print(&lines(&store.recheck()?))?;
         (Arc::new(store), None)
     } else {
-        let found = RocksStore::damage(data, schema::TABLES, RocksOptions::default())?;
+        let found = RocksStore::find_corruption(data, schema::TABLES, RocksOptions::default())?;
         if !found.is_empty() {
             output::print(&lines(&found))?;
             let what = "what cannot be read cannot be compared; --repair goes on without it";
@@ -101,8 +101,8 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
 }
 
 /// Takes out of the files what cannot be read, so that it is missing and can be healed as such.
-fn salvage(data: &Path) -> anyhow::Result<Vec<Damage>> {
-    let found = RocksStore::damage(data, schema::TABLES, RocksOptions::default())?;
+fn salvage(data: &Path) -> anyhow::Result<Vec<CorruptRange>> {
+    let found = RocksStore::find_corruption(data, schema::TABLES, RocksOptions::default())?;
     // A database that can be read is not opened without its checks.
     if found.is_empty() {
         return Ok(found);
@@ -112,7 +112,7 @@ fn salvage(data: &Path) -> anyhow::Result<Vec<Damage>> {
     Ok(done)
 }
 
-fn lines(found: &[Damage]) -> String {
+fn lines(found: &[CorruptRange]) -> String {
     found.iter().fold(String::new(), |text, damage| format!("{text}{damage}\n"))
 }
 

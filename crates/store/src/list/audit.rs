@@ -1,79 +1,84 @@
-//! Whether lists are arrays, and making arrays of them again: for a database whose rows may be damaged.
+//! Audit and rebuild of lists in a database with possibly corrupt rows.
 //!
-//! What must hold: nothing is taken for granted, neither lengths nor the order of values; every row is read once, and
-//! memory is bounded.
+//! # Invariants
+//!
+//! Neither lengths nor the order of values are trusted; every row is read once; memory is bounded.
 
 use crate::{
     bulk::BulkWriter,
-    engine::{Bounds, Durability, Order, Snapshot, Store, TableSpec, for_each_row, prefix_end},
+    engine::{Bounds, Durability, Order, Snapshot, Store, for_each_row, prefix_end},
     error::Error,
     list::{COUNT, entry_key},
+    spec::TableSpec,
     value::Value,
 };
 
-/// A row of a list, or of its lengths, that is not what it must be.
+/// A row of a list or of its lengths that breaks an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct Inconsistency {
     /// The list, or [`COUNT`].
     pub table: &'static TableSpec,
     /// The key of the row.
     pub key: Vec<u8>,
-    /// What is stored there, if anything.
+    /// The stored value, if any.
     pub found: Option<Vec<u8>>,
-    /// What must be there, in words.
+    /// Description of the expected value.
     pub expected: String,
     /// The least value that may be missing in the list, or be wrong.
     pub from: u64,
-    /// What the length is by the rows, where it is the length that differs; 0 is none.
+    /// The length according to the rows, if the stored length differs; 0 if there are no rows.
     pub rows: Option<u64>,
 }
 
 /// Compares the rows of the list `spec` with its lengths: ordinals without gaps, values that increase and are not above
-/// `last`, and the length of each owner. Each difference is given to `on_fault`.
+/// `last`, and the length of each owner. Each difference is given to `on_inconsistency`.
 pub fn audit(
     snapshot: &dyn Snapshot,
     spec: &'static TableSpec,
     last: u64,
-    mut on_fault: impl FnMut(Fault),
+    mut on_inconsistency: impl FnMut(Inconsistency),
 ) -> Result<(), Error> {
     let mut current: Option<Owner> = None;
     for_each_row(snapshot, spec, Bounds::all(), |key, value| {
         let Some((owner, ordinal)) = split(key) else {
-            on_fault(Fault::row(spec, key, value, "an owner and an ordinal as its key", 1));
+            on_inconsistency(Inconsistency::row(spec, key, value, "an owner and an ordinal as its key", 1));
             return Ok(());
         };
         if current.as_ref().is_none_or(|current| current.key != owner)
             && let Some(done) = current.replace(Owner::new(owner))
         {
-            done.check_length(snapshot, spec, &mut on_fault)?;
+            done.check_length(snapshot, spec, &mut on_inconsistency)?;
         }
         if let Some(current) = &mut current {
-            current.row(spec, (key, value), ordinal, last, &mut on_fault);
+            current.row(spec, (key, value), ordinal, last, &mut on_inconsistency);
         }
         Ok::<(), Error>(())
     })?;
     if let Some(done) = current {
-        done.check_length(snapshot, spec, &mut on_fault)?;
+        done.check_length(snapshot, spec, &mut on_inconsistency)?;
     }
     let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
     for_each_row(snapshot, COUNT, Bounds { start: &start, end: end.as_deref() }, |key, value| {
         if !has_rows(snapshot, spec, &key[1..])? {
-            let stray = Fault::row(COUNT, key, value, "nothing: the list has no rows", 1);
-            on_fault(Fault { rows: Some(0), ..stray });
+            let stray = Inconsistency::row(COUNT, key, value, "nothing: the list has no rows", 1);
+            on_inconsistency(Inconsistency { rows: Some(0), ..stray });
         }
         Ok(())
     })
 }
 
-/// Makes arrays of the list `spec` again, of what is left of it below `cutoff`: whatever does not increase or does not
-/// decode goes, gaps are closed and lengths are counted. May be interrupted and called again. Nothing else may write the
+/// Rebuilds the list `spec` from its entries below `cutoff`: drops entries that do not decode or are out of order,
+/// renumbers the rest from 0, and recomputes the lengths. Idempotent after an interruption. Nothing else may write the
 /// list meanwhile. The result is on the device.
-pub fn mend(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<(), Error> {
+pub fn rebuild(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
-    let mut mender = Mender { writer: BulkWriter::new(store), spec, owner: Vec::new(), len: 0, last: 0 };
-    for_each_row(&*snapshot, spec, Bounds::all(), |key, value| mender.row(&*snapshot, key, value, cutoff))?;
-    mender.close(&*snapshot)?;
-    mender.writer.finish(Durability::Buffered)?;
+    let mut rebuilder =
+        ListRebuilder { writer: BulkWriter::new(store), spec, owner: Vec::new(), len: 0, last: 0 };
+    for_each_row(&*snapshot, spec, Bounds::all(), |key, value| {
+        rebuilder.row(&*snapshot, key, value, cutoff)
+    })?;
+    rebuilder.close(&*snapshot)?;
+    rebuilder.writer.finish(Durability::Buffered)?;
     drop(snapshot);
     let (start, end) = ([spec.tag], prefix_end(&[spec.tag]));
     let (snapshot, mut writer) = (store.snapshot()?, BulkWriter::new(store));
@@ -83,7 +88,7 @@ pub fn mend(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Result<
     writer.finish(Durability::Synced)
 }
 
-impl Fault {
+impl Inconsistency {
     fn row(table: &'static TableSpec, key: &[u8], value: &[u8], expected: &str, from: u64) -> Self {
         let (key, found) = (key.to_vec(), Some(value.to_vec()));
         Self { table, key, found, expected: expected.to_owned(), from, rows: None }
@@ -110,24 +115,37 @@ impl Owner {
         (key, value): (&[u8], &[u8]),
         ordinal: u64,
         greatest: u64,
-        on_fault: &mut impl FnMut(Fault),
+        on_inconsistency: &mut impl FnMut(Inconsistency),
     ) {
         let [last, before_last] = self.values;
         if ordinal != self.next {
             let key = entry_key(&self.key, self.next);
             let expected = format!("an entry: the next one has ordinal {ordinal}");
-            on_fault(Fault { table: spec, key, found: None, expected, from: last + 1, rows: None });
+            on_inconsistency(Inconsistency {
+                table: spec,
+                key,
+                found: None,
+                expected,
+                from: last + 1,
+                rows: None,
+            });
         }
         self.next = ordinal.saturating_add(1);
         match u64::decode(value) {
-            None => on_fault(Fault::row(spec, key, value, "a number", last + 1)),
+            None => on_inconsistency(Inconsistency::row(spec, key, value, "a number", last + 1)),
             Some(number) if number > greatest => {
                 let expected = format!("at most {greatest}, the last of its lane");
-                on_fault(Fault::row(spec, key, value, &expected, last + 1));
+                on_inconsistency(Inconsistency::row(spec, key, value, &expected, last + 1));
             }
             Some(number) if number <= last => {
                 let expected = format!("more than {last}, the entry before");
-                on_fault(Fault::row(spec, key, value, &expected, number.min(before_last + 1)));
+                on_inconsistency(Inconsistency::row(
+                    spec,
+                    key,
+                    value,
+                    &expected,
+                    number.min(before_last + 1),
+                ));
             }
             Some(number) => self.values = [number, last],
         }
@@ -137,7 +155,7 @@ impl Owner {
         self,
         snapshot: &dyn Snapshot,
         spec: &'static TableSpec,
-        on_fault: &mut impl FnMut(Fault),
+        on_inconsistency: &mut impl FnMut(Inconsistency),
     ) -> Result<(), Error> {
         let key = [&[spec.tag][..], &self.key].concat();
         let found = snapshot.get(COUNT, &key)?;
@@ -148,13 +166,13 @@ impl Owner {
             let entry = snapshot.get(spec, &entry_key(&self.key, beyond))?;
             let from = entry.as_deref().and_then(u64::decode).unwrap_or(self.values[0] + 1);
             let (expected, rows) = (self.next.to_string(), Some(self.next));
-            on_fault(Fault { table: COUNT, key, found, expected, from, rows });
+            on_inconsistency(Inconsistency { table: COUNT, key, found, expected, from, rows });
         }
         Ok(())
     }
 }
 
-struct Mender<'a> {
+struct ListRebuilder<'a> {
     writer: BulkWriter<'a>,
     spec: &'static TableSpec,
     owner: Vec<u8>,
@@ -163,7 +181,7 @@ struct Mender<'a> {
     last: u64,
 }
 
-impl Mender<'_> {
+impl ListRebuilder<'_> {
     fn row(&mut self, snapshot: &dyn Snapshot, key: &[u8], value: &[u8], cutoff: u64) -> Result<(), Error> {
         let Some((owner, ordinal)) = split(key) else {
             return self.writer.delete(self.spec, key.to_vec());
@@ -181,7 +199,7 @@ impl Mender<'_> {
                 if ordinal == place {
                     return Ok(());
                 }
-                // If it ends between the two, the entry stands there twice, and one of them goes the next time.
+                // After a crash between the two writes, the entry exists twice, and the next run drops one.
                 self.writer.put(self.spec, entry_key(owner, place), value.to_vec())?;
                 self.writer.delete(self.spec, key.to_vec())
             }

@@ -1,14 +1,17 @@
-//! Cuts lists back to the values below a cutoff: the part of an offline rollback that lists need.
+//! Truncation of lists to the values below a cutoff, for an offline rollback.
 //!
-//! What must hold: each commit leaves every list whole (entries and length agree), so that a run may be cut
-//! off anywhere and repeated; memory is bounded however many owners there are and however long their lists.
+//! # Invariants
+//!
+//! Entries and length of every list agree after each commit, so an interrupted run can be repeated. Memory does not
+//! grow with the number of owners or the length of their lists.
 
 use crate::{
     batch::Batch,
-    engine::{Bounds, Durability, Order, Snapshot, Store, TableSpec, prefix_end},
+    engine::{Bounds, Durability, Order, Snapshot, Store, prefix_end},
     error::Error,
     key::successor,
     list::{COUNT, decode_number, entry_below_len, entry_key, raw_position, stored_len},
+    spec::TableSpec,
     value::Value,
 };
 
@@ -27,7 +30,7 @@ pub fn truncate(store: &dyn Store, spec: &'static TableSpec, cutoff: u64) -> Res
         let counts = snapshot.scan(COUNT, bounds, Order::Asc, OWNERS_PER_SNAPSHOT)?;
         let Some((last, _)) = counts.last() else { break };
         start = successor(last);
-        let mut cut = Cut { store, snapshot: &*snapshot, spec, batch: Batch::new() };
+        let mut cut = Truncation { store, snapshot: &*snapshot, spec, batch: Batch::new() };
         for (key, value) in &counts {
             dropped += cut.owner(key, decode_number(COUNT, key, value)?, cutoff)?;
         }
@@ -45,7 +48,7 @@ pub fn truncate_owners<'a>(
     cutoff: u64,
 ) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
-    let mut cut = Cut { store, snapshot: &*snapshot, spec, batch: Batch::new() };
+    let mut cut = Truncation { store, snapshot: &*snapshot, spec, batch: Batch::new() };
     for owner in owners {
         let count_key = [&[spec.tag], owner.as_slice()].concat();
         cut.owner(&count_key, stored_len(&*snapshot, &count_key)?, cutoff)?;
@@ -59,14 +62,14 @@ const OWNERS_PER_SNAPSHOT: usize = 1024;
 /// Bytes of deletions in one commit: a few tens of thousands of entries.
 const BATCH_BYTES: usize = 1 << 20;
 
-struct Cut<'a> {
+struct Truncation<'a> {
     store: &'a dyn Store,
     snapshot: &'a dyn Snapshot,
     spec: &'static TableSpec,
     batch: Batch,
 }
 
-impl Cut<'_> {
+impl Truncation<'_> {
     /// Cuts the list whose length is kept under `count_key`.
     fn owner(&mut self, count_key: &[u8], len: u64, cutoff: u64) -> Result<u64, Error> {
         let owner = &count_key[1..];

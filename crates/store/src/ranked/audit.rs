@@ -1,8 +1,8 @@
-//! Whether the counts of ranked sets are those of their items, and making them so.
+//! Audit and repair of the skip lists of ranked sets, against the items.
 
 use std::collections::BTreeMap;
 
-use super::towers::{Head, LEVELS, Set, height, varint};
+use super::skip_list::{LEVELS, SetMeta, SkipList, height, varint};
 use super::{RANK, Ranked};
 use crate::{
     batch::Batch,
@@ -12,9 +12,9 @@ use crate::{
     table::corrupt,
 };
 
-/// A row of `rank` that is not what the items of its set make it.
+/// A row of `rank` that differs from the one derived from the items of its set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct Inconsistency {
     /// Its key.
     pub key: Vec<u8>,
     /// What is stored, if anything.
@@ -23,12 +23,12 @@ pub struct Fault {
     pub expected: Option<Vec<u8>>,
 }
 
-/// Compares the counts and towers of every set of `R` with its items, and gives each difference to `on_fault`.
+/// Compares the counts and nodes of every set of `R` with its items, and reports each difference to `on_inconsistency`.
 ///
-/// Memory grows with the towers of the largest set: some 2 bytes an item.
+/// Memory grows with the nodes of the largest set: some 2 bytes an item.
 pub fn audit<R: Ranked>(
     snapshot: &dyn Snapshot,
-    mut on_fault: impl FnMut(Fault) -> Result<(), Error>,
+    mut on_inconsistency: impl FnMut(Inconsistency) -> Result<(), Error>,
 ) -> Result<(), Error> {
     for_each_set::<R>(snapshot, |set, expected| {
         let prefix = set.prefix();
@@ -41,10 +41,10 @@ pub fn audit<R: Ranked>(
         for (key, expected) in expected {
             let found = found.remove(&key);
             if found.as_ref() != Some(&expected) {
-                on_fault(Fault { key, found, expected: Some(expected) })?;
+                on_inconsistency(Inconsistency { key, found, expected: Some(expected) })?;
             }
         }
-        found.into_iter().try_for_each(|(key, found)| on_fault(stray(key, found)))
+        found.into_iter().try_for_each(|(key, found)| on_inconsistency(stray(key, found)))
     })?;
     // Rows of owners that have no items at all.
     let (prefix, end) = ([R::SPEC.tag], prefix_end(&[R::SPEC.tag]));
@@ -56,29 +56,29 @@ pub fn audit<R: Ranked>(
             Some(_) | None => has_items::<R>(snapshot, owner)?,
         };
         last = Some((owner.to_vec(), known));
-        if known { Ok(()) } else { on_fault(stray(key.to_vec(), value.to_vec())) }
+        if known { Ok(()) } else { on_inconsistency(stray(key.to_vec(), value.to_vec())) }
     })
 }
 
-fn stray(key: Vec<u8>, found: Vec<u8>) -> Fault {
-    Fault { key, found: Some(found), expected: None }
+fn stray(key: Vec<u8>, found: Vec<u8>) -> Inconsistency {
+    Inconsistency { key, found: Some(found), expected: None }
 }
 
-/// Writes the counts and towers of every set of `R` anew, from its items.
+/// Rewrites the wrong counts and nodes of every set of `R` from its items.
 pub fn repair<R: Ranked>(store: &dyn Store) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     let mut batch = Batch::new();
-    audit::<R>(&*snapshot, |fault| {
-        match fault.expected {
-            Some(value) => batch.put(RANK, fault.key, value),
-            None => batch.delete(RANK, fault.key),
+    audit::<R>(&*snapshot, |found| {
+        match found.expected {
+            Some(value) => batch.put(RANK, found.key, value),
+            None => batch.delete(RANK, found.key),
         }
         Ok(())
     })?;
     store.commit(batch, Durability::Synced)
 }
 
-impl Set {
+impl SkipList {
     /// What the keys of all its rows in `rank` begin with.
     fn prefix(&self) -> Vec<u8> {
         let mut key = self.rank_key(0, &[]);
@@ -102,7 +102,7 @@ fn has_items<R: Ranked>(snapshot: &dyn Snapshot, owner: &[u8]) -> Result<bool, E
 /// Gives each set, with the rows of `rank` that its items make, to `visit`.
 fn for_each_set<R: Ranked>(
     snapshot: &dyn Snapshot,
-    mut visit: impl FnMut(&Set, Vec<Row>) -> Result<(), Error>,
+    mut visit: impl FnMut(&SkipList, Vec<Row>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut current: Option<Expected> = None;
     for_each_row(snapshot, R::SPEC, Bounds::all(), |key, _| {
@@ -114,7 +114,7 @@ fn for_each_set<R: Ranked>(
             visit(&set, rows)?;
         }
         if let Some(expected) = &mut current {
-            expected.add(key, R::TOWER_BITS);
+            expected.add(key, R::PROMOTION_BITS);
         }
         Ok::<(), Error>(())
     })?;
@@ -130,39 +130,39 @@ fn for_each_set<R: Ranked>(
 /// The rows that the items of one set make, item by item.
 struct Expected {
     owner: Vec<u8>,
-    set: Set,
-    head: Head,
-    /// Items since the last tower, by level.
+    set: SkipList,
+    meta: SetMeta,
+    /// Items since the last node, by level.
     since: [u64; LEVELS],
-    towers: [Vec<Row>; LEVELS],
+    nodes: [Vec<Row>; LEVELS],
 }
 
 impl Expected {
     fn new<R: Ranked>(owner: &[u8]) -> Self {
         Self {
             owner: owner.to_vec(),
-            set: Set::raw(R::SPEC, owner.to_vec(), R::TOWER_BITS),
-            head: Head::default(),
+            set: SkipList::raw(R::SPEC, owner.to_vec(), R::PROMOTION_BITS),
+            meta: SetMeta::default(),
             since: [0; LEVELS],
-            towers: std::array::from_fn(|_| Vec::new()),
+            nodes: std::array::from_fn(|_| Vec::new()),
         }
     }
 
-    fn add(&mut self, row_key: &[u8], tower_bits: u32) {
+    fn add(&mut self, row_key: &[u8], promotion_bits: u32) {
         let item = &row_key[self.owner.len()..];
-        for level in 1..=height(row_key, tower_bits) {
+        for level in 1..=height(row_key, promotion_bits) {
             let row = (self.set.rank_key(level, item), varint(self.since[level - 1]));
-            self.towers[level - 1].push(row);
-            self.head.towers[level - 1] += 1;
+            self.nodes[level - 1].push(row);
+            self.meta.nodes[level - 1] += 1;
             self.since[level - 1] = 0;
         }
         self.since.iter_mut().for_each(|since| *since += 1);
-        self.head.len += 1;
+        self.meta.len += 1;
     }
 
-    fn finish(self) -> (Set, Vec<Row>) {
-        let mut rows = vec![(self.set.rank_key(0, &[]), self.head.encode())];
-        rows.extend(self.towers.into_iter().flatten());
+    fn finish(self) -> (SkipList, Vec<Row>) {
+        let mut rows = vec![(self.set.rank_key(0, &[]), self.meta.encode())];
+        rows.extend(self.nodes.into_iter().flatten());
         (self.set, rows)
     }
 }

@@ -1,7 +1,9 @@
-//! Backups of a database in a directory of their own, which share what they have in common.
+//! Incremental backups of a database, by RocksDB's backup engine.
 //!
-//! What must hold: a backup that is cut short leaves the earlier ones as they were; what is restored is what was backed up,
-//! byte for byte, or an error. RocksDB's backup engine keeps a checksum of every file and sees to both.
+//! # Invariants
+//!
+//! An interrupted backup leaves the earlier ones intact. A restore gives the backed-up bytes or an error. The backup
+//! engine ensures both by a checksum of every file.
 
 use std::{
     fs,
@@ -14,10 +16,10 @@ use rocksdb::{
     backup::{BackupEngine, BackupEngineInfo, BackupEngineOptions, RestoreOptions},
 };
 
-use super::{Handle, RocksOptions, fault::fault};
-use crate::{engine::TableSpec, error::Error};
+use super::{Handle, RocksOptions, errors::map_error};
+use crate::{error::Error, spec::TableSpec};
 
-/// Files that are copied at a time.
+/// Concurrent file copies.
 const AT_ONCE: i32 = 4;
 
 const MIB: u64 = 1 << 20;
@@ -25,13 +27,13 @@ const MIB: u64 = 1 << 20;
 /// Held while backups are made or removed.
 const LOCK: &str = "lock";
 
-/// A directory of backups.
+/// A backup directory.
 #[derive(Debug, Clone)]
 pub struct Backups {
     path: PathBuf,
 }
 
-/// One of them.
+/// A backup in a [`Backups`] directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backup {
     /// Its number; later ones have larger numbers.
@@ -58,18 +60,20 @@ impl Backups {
         Ok(listed(&self.engine()?))
     }
 
-    /// Backs up the database in `checkpoint`, which nobody else has open, and copies what no earlier backup has.
+    /// Backs up the database in `checkpoint`, which no other handle may have open, and copies only files that no
+    /// earlier backup has.
     pub fn add(&self, checkpoint: &Path, tables: &'static [&'static TableSpec]) -> Result<Backup, Error> {
         fs::create_dir_all(&self.path).map_err(|error| self.failed("making the directory", &error))?;
         let _lock = self.lock()?;
         let options = RocksOptions { cache_bytes: 8 << 20, ..RocksOptions::default() };
-        let db = DB::open_cf_descriptors(&options.keeper(), checkpoint, options.still_families(tables))
-            .map_err(|error| fault(checkpoint, "opening", error))?;
+        let db =
+            DB::open_cf_descriptors(&options.backup_source(), checkpoint, options.families_on_hold(tables))
+                .map_err(|error| map_error(checkpoint, "opening", error))?;
         let handle = Handle { db };
         let mut engine = self.engine()?;
         engine
             .create_new_backup_flush(&handle.db, true)
-            .map_err(|error| fault(&self.path, "backing up", error))?;
+            .map_err(|error| map_error(&self.path, "backing up", error))?;
         listed(&engine).pop().ok_or_else(|| self.none("it holds no backup after one was made"))
     }
 
@@ -77,7 +81,7 @@ impl Backups {
     pub fn keep(&self, n: usize) -> Result<(), Error> {
         let _lock = self.lock()?;
         let removed = self.engine()?.purge_old_backups(n.max(1));
-        removed.map_err(|error| fault(&self.path, "removing old backups", error))
+        removed.map_err(|error| map_error(&self.path, "removing old backups", error))
     }
 
     /// Writes the files of a backup, the last one if none is named, to the directory `to`, which must be new or empty.
@@ -109,13 +113,13 @@ impl Backups {
     }
 
     fn engine(&self) -> Result<BackupEngine, Error> {
-        let fail = |error| fault(&self.path, "opening backups", error);
+        let fail = |error| map_error(&self.path, "opening backups", error);
         let mut options = BackupEngineOptions::new(&self.path).map_err(fail)?;
         options.set_max_background_operations(AT_ONCE);
         BackupEngine::open(&options, &Env::new().map_err(fail)?).map_err(fail)
     }
 
-    /// Nobody else makes or removes backups here until it is dropped.
+    /// Excludes other backups and removals in this directory until it is dropped.
     fn lock(&self) -> Result<fs::File, Error> {
         let file = fs::File::create(self.path.join(LOCK)).map_err(|error| self.failed("locking", &error))?;
         match file.try_lock() {
@@ -125,9 +129,9 @@ impl Backups {
         }
     }
 
-    /// Whose fault it is: damage is the backup's, anything else the place's where it was to be written.
+    /// Attributes a restore error: corruption to the backup, anything else to the target directory.
     fn unrestored(&self, to: &Path, backup: Backup, error: rocksdb::Error) -> Error {
-        match fault(to, "restoring", error) {
+        match map_error(to, "restoring", error) {
             Error::Damaged { table, file, message, path: _ } => {
                 Error::Damaged { path: self.path.clone(), table, file, message }
             }

@@ -1,7 +1,9 @@
-//! What is in a directory before RocksDB is let at it, and how large it is.
+//! Checks of a database directory before RocksDB opens it, and its size.
 //!
-//! What must hold: RocksDB opens and upgrades whatever resembles one of its databases (LevelDB's included),
-//! so a directory that is not ours is refused before it is touched.
+//! # Invariants
+//!
+//! A directory that is not a database of this program is refused before RocksDB touches it, because RocksDB opens and
+//! upgrades everything that resembles one of its databases (LevelDB's included).
 
 use std::{
     collections::BTreeSet,
@@ -12,8 +14,8 @@ use std::{
 
 use rocksdb::{DB, Options};
 
-use super::fault::fault;
-use crate::{engine::TableSpec, error::Error};
+use super::errors::map_error;
+use crate::{error::Error, spec::TableSpec};
 
 /// Refuses to own anything but a new or empty directory, or a database with `tables` or fewer.
 pub(super) fn check_owned(path: &Path, tables: &[&TableSpec]) -> Result<(), Error> {
@@ -62,8 +64,8 @@ pub(super) fn check_followed(path: &Path, tables: &[&TableSpec]) -> Result<(), E
     Err(Error::MissingTables { path: path.to_owned(), tables: missing })
 }
 
-/// Bytes of all files in the database directory. What is in directories inside is not the database: checkpoints, which share
-/// its files, and tables being salvaged.
+/// Bytes of all files in the database directory. What is in directories inside is not the database: checkpoints, which
+/// share its files, and tables being salvaged.
 pub(super) fn bytes(path: &Path) -> Result<u64, Error> {
     let entries = fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
     let mut bytes = 0;
@@ -79,8 +81,8 @@ pub(super) fn bytes(path: &Path) -> Result<u64, Error> {
     Ok(bytes)
 }
 
-/// Removes what checkpoints left that were cut short while they were made inside of the database directory: links to table
-/// files, which keep those on the disk. To be called by the owner.
+/// Removes what checkpoints left that were cut short while they were made inside of the database directory: links to
+/// table files, which keep those on the disk. To be called by the owner.
 pub(super) fn remove_unfinished_checkpoints(path: &Path) -> Result<(), Error> {
     for name in names(path)?.unwrap_or_default().iter().filter(|name| name.ends_with(UNFINISHED)) {
         let unfinished = path.join(name);
@@ -117,7 +119,7 @@ impl Listing {
     }
 
     /// Whether since then no log was started and no file deleted.
-    pub(super) fn still_holds(&self, path: &Path) -> Result<bool, Error> {
+    pub(super) fn is_current(&self, path: &Path) -> Result<bool, Error> {
         let now = Self::of(path)?;
         Ok(now.newest_log == self.newest_log && self.names.is_subset(&now.names))
     }
@@ -151,7 +153,7 @@ fn names(path: &Path) -> Result<Option<Vec<String>>, Error> {
 
 fn tables_in(path: &Path) -> Result<Vec<String>, Error> {
     let names =
-        DB::list_cf(&Options::default(), path).map_err(|error| fault(path, "listing tables", error))?;
+        DB::list_cf(&Options::default(), path).map_err(|error| map_error(path, "listing tables", error))?;
     Ok(names.into_iter().filter(|name| name != rocksdb::DEFAULT_COLUMN_FAMILY_NAME).collect())
 }
 
@@ -174,16 +176,16 @@ mod tests {
         let before = Listing::of(path).unwrap();
         assert_eq!(before.newest_log, 10);
         file("000011.sst");
-        assert!(before.still_holds(path).unwrap());
+        assert!(before.is_current(path).unwrap());
         fs::remove_file(path.join("000007.sst")).unwrap();
-        assert!(!before.still_holds(path).unwrap());
+        assert!(!before.is_current(path).unwrap());
 
         let before = Listing::of(path).unwrap();
         file("000012.log");
-        assert!(!before.still_holds(path).unwrap());
+        assert!(!before.is_current(path).unwrap());
 
         let before = Listing::of(path).unwrap();
         fs::remove_file(path.join("000009.log")).unwrap();
-        assert!(!before.still_holds(path).unwrap());
+        assert!(!before.is_current(path).unwrap());
     }
 }

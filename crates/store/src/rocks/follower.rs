@@ -1,21 +1,24 @@
-//! Reading along with the owner of a database, one state at a time.
+//! Follower: consistent read-only views of a database that another process writes, by RocksDB secondary instances.
 //!
-//! What must hold: between two catch-ups nothing changes, and what a catch-up shows is what the owner had
-//! committed at one moment, in all tables. RocksDB's secondary instances alone do not give that, and they
-//! have no snapshots either:
+//! Secondary instances have no snapshots, and alone do not give consistent views:
 //!
-//! * What a secondary has read of a log stays in its memory and hides newer rows of table files, if the owner
-//!   flushed the rest of that log before it was read (RocksDB 11.8, issues 14444 and 15051).
-//! * A log or table file that is deleted while the secondary looks for it is passed over in silence, which
-//!   leaves some tables behind the others (`DBImplSecondary::TryCatchUpWithPrimary`).
+//! * The part of a WAL that a secondary has read stays in its memory and hides newer rows of table files, if the owner
+//!   flushed the rest of that WAL before the secondary read it (RocksDB 11.8, issues 14444 and 15051).
+//! * A secondary silently skips a WAL or table file that is deleted during its catch-up, which leaves some tables
+//!   behind the others (`DBImplSecondary::TryCatchUpWithPrimary`).
 //!
-//! The first takes a new log, which RocksDB starts before it flushes the last writes of the one before. The
-//! second takes a deletion. So a state counts only if neither happened while it was made, and as soon as
-//! there is a new log, we open another secondary.
+//! The first case needs a new WAL, which RocksDB starts before it flushes the last writes of the previous one; the
+//! second needs a deletion. So a catch-up counts only if neither happened meanwhile, and a new WAL requires a new
+//! secondary.
 //!
-//! Nothing waits for a catch-up: there are two secondaries, new snapshots are taken of one, and the other one, which no
-//! snapshot uses, catches up and takes its place. Each holds what is in the owner's log in memory; blocks of table files
-//! are in one cache for both. If snapshots hold the other one too long, a third is opened, and there are never more.
+//! No snapshot waits for a catch-up (double buffering): new snapshots use the current secondary, while the standby,
+//! which no snapshot uses, catches up and then becomes the current one. Each holds the contents of the owner's WAL in
+//! memory; they share the block cache. If snapshots hold the standby for too long, a third secondary is opened, and
+//! never more.
+//!
+//! # Invariants
+//!
+//! Views change only by a catch-up, and each is the state of all tables after one commit of the owner.
 
 use std::{
     collections::BTreeSet,
@@ -27,18 +30,18 @@ use std::{
 
 use rocksdb::{Cache, DB};
 
-use super::{Handle, RocksOptions, directory::Listing, fault::fault, skipped};
-use crate::{engine::TableSpec, error::Error};
+use super::{Handle, RocksOptions, directory::Listing, errors::map_error, missing_files};
+use crate::{error::Error, spec::TableSpec};
 
 pub(super) struct Follower {
     source: Source,
-    /// The secondary that new snapshots are taken of.
+    /// The secondary of new snapshots.
     current: Mutex<Arc<Secondary>>,
-    /// Locked through a catch-up, of which there is one at a time.
+    /// Locked during a catch-up, so catch-ups are serial.
     standby: Mutex<Standby>,
 }
 
-/// What a secondary is opened with.
+/// Parameters to open a secondary.
 struct Source {
     primary: PathBuf,
     own: PathBuf,
@@ -52,8 +55,8 @@ pub(super) struct Secondary {
     handle: Handle,
     /// Number of the newest log when it was opened.
     log: u64,
-    /// The table files that it shows, and those that were there besides: files of the database that it should show, files
-    /// that were still being written, and files that were not needed any more.
+    /// The table files that it shows, and those that were there besides: files of the database that it should show,
+    /// files that were still being written, and files that were not needed any more.
     files: BTreeSet<String>,
 }
 
@@ -63,21 +66,21 @@ impl Secondary {
     }
 }
 
-/// The secondaries that no new snapshot is taken of.
+/// The secondaries that are not used by new snapshots.
 #[derive(Default)]
 struct Standby {
     /// The one that was current before: the next one to catch up. None at first, and after an error.
     next: Option<Arc<Secondary>>,
-    /// One that was given up because snapshots held it. It closes with the last of them.
+    /// A former standby that snapshots held for too long. It closes with the last of them.
     retired: Weak<Secondary>,
 }
 
-/// How long a catch-up waits for the snapshots of the next secondary. Most requests take less, and another one costs as much
-/// memory as the owner's log.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a catch-up waits for the snapshots of the next secondary. Most requests take less, and another one costs as
+/// much memory as the owner's log.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// Between two looks whether snapshots still hold a secondary.
-const LOOK: Duration = Duration::from_millis(1);
+/// Interval of the checks whether snapshots still hold a secondary.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Follower {
     pub(super) fn new(
@@ -105,7 +108,7 @@ impl Follower {
             Some(next)
                 if next.log == files.newest_log
                     && next.db().try_catch_up_with_primary().is_ok()
-                    && files.still_holds(&self.source.primary)? =>
+                    && files.is_current(&self.source.primary)? =>
             {
                 next
             }
@@ -132,7 +135,7 @@ impl Standby {
         let since = Instant::now();
         // No snapshot is taken of it any more, so the number of those that have it only falls.
         while Arc::get_mut(&mut next).is_none() {
-            if since.elapsed() >= PATIENCE {
+            if since.elapsed() >= MAX_WAIT {
                 if self.retired.strong_count() > 0 {
                     self.next = Some(next);
                     let message = "snapshots hold each of three states for too long; try again".to_owned();
@@ -141,14 +144,14 @@ impl Standby {
                 self.retired = Arc::downgrade(&next);
                 return Ok(None);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(Some(next))
     }
 }
 
-/// With the pauses between them about a second, which outlasts a burst of flushes; more would only hide an owner that is
-/// always faster.
+/// With the pauses between them about a second, which outlasts a burst of flushes; more would only hide an owner that
+/// is always faster.
 const MAX_ATTEMPTS: u32 = 64;
 
 /// The longest pause between two attempts.
@@ -165,29 +168,30 @@ impl Source {
             let families = RocksOptions::families(tables, &BTreeSet::new(), cache);
             let opened =
                 DB::open_cf_descriptors_as_secondary(&RocksOptions::follower(), primary, own, families);
-            let undisturbed = files.still_holds(primary)?;
+            let undisturbed = files.is_current(primary)?;
             match opened {
                 Ok(db) if undisturbed => {
                     let handle = Handle { db };
-                    let shown = skipped::shown(&handle.db, primary)?;
+                    let live = missing_files::live_files(&handle.db, primary)?;
                     let there = Listing::of(primary)?.table_files();
-                    // At full speed there are always files that are still being written. Those that came since the instance
-                    // before are suspect when the next one does not show them either; at the start all are.
+                    // At full speed there are always files that are still being written. Those that came since the
+                    // instance before are suspect when the next one does not show them either; at the start all are.
                     let listed = files.table_files();
                     let known = before.unwrap_or(&listed);
-                    let suspects = known.iter().filter(|&name| there.contains(name) && !shown.contains(name));
-                    match skipped::check(primary, tables, *options, &suspects.cloned().collect()) {
-                        // An owner may have deleted a file between the moment that it was listed and that it was opened.
+                    let unlisted = known.iter().filter(|&name| there.contains(name) && !live.contains(name));
+                    match missing_files::check(primary, tables, *options, &unlisted.cloned().collect()) {
+                        // An owner may have deleted a file between the moment that it was listed and that it was
+                        // opened.
                         Err(Error::Engine { .. }) if attempts < MAX_ATTEMPTS => {}
                         checked => {
                             checked?;
-                            let (log, files) = (files.newest_log, there.union(&shown).cloned().collect());
+                            let (log, files) = (files.newest_log, there.union(&live).cloned().collect());
                             return Ok(Secondary { handle, log, files });
                         }
                     }
                 }
                 Err(error) if undisturbed || attempts == MAX_ATTEMPTS => {
-                    return Err(fault(primary, "following", error));
+                    return Err(map_error(primary, "following", error));
                 }
                 Ok(db) if attempts == MAX_ATTEMPTS => {
                     drop(Handle { db });

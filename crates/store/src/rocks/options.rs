@@ -1,9 +1,11 @@
-//! How RocksDB is set up, and why.
+//! RocksDB options, with reasons.
 //!
-//! What must hold: a table's options follow from its [`Access`] alone; a table has one compression type on
-//! all levels, because RocksDB moves a file down without rewriting it only if source and target level agree
-//! in it (`db/compaction/compaction.cc`, `InputCompressionMatchesOutput`); memory does not grow with the
-//! database, except in a follower, which must keep every file open.
+//! # Invariants
+//!
+//! * The options of a table depend on its [`Access`] alone.
+//! * A table has one compression type on all levels, because RocksDB moves a file down without rewriting it only
+//!   between levels of equal compression (`db/compaction/compaction.cc`, `InputCompressionMatchesOutput`).
+//! * Memory does not grow with the database, except in a follower, which keeps every file open.
 
 use std::{collections::BTreeSet, thread};
 
@@ -12,7 +14,7 @@ use rocksdb::{
     Options,
 };
 
-use crate::engine::{Access, TableSpec};
+use crate::spec::{Access, TableSpec};
 
 /// Limits of an open database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,21 +22,21 @@ pub struct RocksOptions {
     /// Memory for blocks of table files, their indexes and filters, shared by all tables.
     pub cache_bytes: usize,
     /// Memory for writes that are not in table files yet, shared by all tables. The log is at most twice
-    /// as long, which also bounds how long a start takes, and what each of a follower's two states, and for a while a third
-    /// one, holds in memory.
+    /// as long, which also bounds how long a start takes, and what each of a follower's two states, and for a while a
+    /// third one, holds in memory.
     pub write_buffer_bytes: usize,
     /// Table files held open at a time; -1 for all. A file has up to 64 MiB, and systems commonly grant a
     /// process 1,024. A follower ignores this and holds all.
     pub open_files: i32,
     /// Bytes of the file system that commits leave free, so that flushes and compactions can finish what was committed,
-    /// and other programs go on. Below it commits fail with [`Error::NoSpace`](crate::Error::NoSpace). A follower ignores
-    /// this.
+    /// and other programs go on. Below it commits fail with [`Error::NoSpace`](crate::Error::NoSpace). A follower
+    /// ignores this.
     pub reserve_bytes: u64,
 }
 
 impl Default for RocksOptions {
-    /// Together with the rest of the process under 1 GiB while indexing at full speed. The reserve is twice the memory for
-    /// writes.
+    /// Together with the rest of the process under 1 GiB while indexing at full speed. The reserve is twice the memory
+    /// for writes.
     fn default() -> Self {
         Self {
             cache_bytes: 256 * MIB,
@@ -49,7 +51,7 @@ const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
 impl RocksOptions {
-    /// Database options for the one handle that writes.
+    /// Options of the writing handle.
     pub(super) fn owner(self) -> Options {
         let mut options = base();
         options.create_if_missing(true);
@@ -68,47 +70,47 @@ impl RocksOptions {
         options.increase_parallelism(jobs);
         options.set_max_background_jobs(jobs);
 
-        // Written data goes to the device bit by bit instead of in one stall at the end of a file.
+        // Spreads writeback over time instead of one stall at the end of a file.
         options.set_bytes_per_sync(to_u64(MIB));
         options.set_wal_bytes_per_sync(to_u64(MIB));
 
-        // After a loss of power: all commits up to the first that is not whole, none after it.
+        // After a power failure: all commits up to the first incomplete one, none after it.
         options.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
         options
     }
 
-    /// Database options for a handle that reads around damage and commits nothing.
-    pub(super) fn salvager(self) -> Options {
+    /// Options of a handle for a salvage, which commits nothing.
+    pub(super) fn repair(self) -> Options {
         let mut options = self.owner();
         options.create_if_missing(false);
         options
     }
 
-    /// The same for a database that does not open that way, because index blocks of it are damaged. Damaged records of its
-    /// log are passed over, and what comes behind them is read nevertheless.
-    pub(super) fn lax_salvager(self) -> Options {
-        let mut options = self.salvager();
+    /// Like [`Self::repair`], without paranoid checks: for a database that does not open with them, because of corrupt
+    /// index blocks. Skips corrupt WAL records and replays the records after them.
+    pub(super) fn repair_lenient(self) -> Options {
+        let mut options = self.repair();
         options.set_paranoid_checks(false);
         options
     }
 
-    /// Database options for a handle that only hands files out.
-    pub(super) fn keeper(self) -> Options {
+    /// Options of the handle of a database to back up.
+    pub(super) fn backup_source(self) -> Options {
         let mut options = self.owner();
         options.create_if_missing(false);
         options.create_missing_column_families(false);
         options
     }
 
-    /// Database options for a handle that looks for damage, beside the owner or without one.
-    pub(super) fn looker() -> Options {
+    /// Options of a read-only handle that scans for corruption, with or without a concurrent owner.
+    pub(super) fn read_only() -> Options {
         let mut options = Self::follower();
-        // With them, a database whose index blocks are damaged does not open.
+        // With paranoid checks, a database with corrupt index blocks does not open.
         options.set_paranoid_checks(false);
         options
     }
 
-    /// Database options for a handle that reads along.
+    /// Options of a follower (secondary instance).
     pub(super) fn follower() -> Options {
         let mut options = base();
         // The owner deletes files that it has replaced; only a descriptor keeps them readable
@@ -120,37 +122,40 @@ impl RocksOptions {
         options
     }
 
-    /// Like [`Self::families`] with a small cache, but none is compacted: that would only run into the damage.
-    pub(super) fn still_families(self, tables: &'static [&'static TableSpec]) -> Vec<ColumnFamilyDescriptor> {
+    /// Like [`Self::families`] with a small cache, and without compactions, which would fail on corrupt data.
+    pub(super) fn families_on_hold(
+        self,
+        tables: &'static [&'static TableSpec],
+    ) -> Vec<ColumnFamilyDescriptor> {
         let cache = Cache::new_lru_cache(self.cache_bytes.min(8 * MIB));
-        let still = |table: &&'static TableSpec| {
+        let descriptor = |table: &&'static TableSpec| {
             let mut options = family(table.access, &cache);
             options.set_disable_auto_compactions(true);
             ColumnFamilyDescriptor::new(table.name, options)
         };
-        tables.iter().map(still).collect()
+        tables.iter().map(descriptor).collect()
     }
 
-    /// Options of one table by itself.
+    /// Options of a single table.
     pub(super) fn table(table: &'static TableSpec) -> Options {
         family(table.access, &Cache::new_lru_cache(8 * MIB))
     }
 
-    /// A cache of the size that is set, for all tables.
+    /// The block cache of all tables.
     pub(super) fn cache(self) -> Cache {
         // RocksDB's default since 10.7: no lock on the read path. 0 lets it size its table by itself.
         Cache::new_hyper_clock_cache(self.cache_bytes, 0)
     }
 
-    /// The column families of `tables` over `cache`; those that are named in `still` are not compacted.
+    /// The column families of `tables` over `cache`, without automatic compaction for those named in `on_hold`.
     pub(super) fn families(
         tables: &'static [&'static TableSpec],
-        still: &BTreeSet<String>,
+        on_hold: &BTreeSet<String>,
         cache: &Cache,
     ) -> Vec<ColumnFamilyDescriptor> {
         let family = |table: &&TableSpec| {
             let mut options = family(table.access, cache);
-            options.set_disable_auto_compactions(still.contains(table.name));
+            options.set_disable_auto_compactions(on_hold.contains(table.name));
             ColumnFamilyDescriptor::new(table.name, options)
         };
         tables.iter().map(family).collect()

@@ -1,19 +1,20 @@
-//! Rewriting damaged tables without the rows that cannot be read.
-//!
-//! What must hold: whenever the process ends, the next owner finds either the table as it was or the rewritten one; a row
-//! that could be read is in the rewritten one, as it was; of an unreadable stretch nothing is, also no older row that it
-//! hides. `salvage/` is written only by who holds the database's lock.
+//! Salvage: rewrites corrupt tables without their unreadable rows.
 //!
 //! ```text
-//! salvage/txs.part/    readable rows, being written: thrown away at the next open
-//! salvage/txs.ready/   all of them, on the device: from here on the next open puts them in place of the table
-//! salvage/txs.done/    in place, being deleted: thrown away at the next open
+//! salvage/txs.part/    readable rows, incomplete: deleted at the next open
+//! salvage/txs.ready/   complete and on the device: the next open replaces the table by it
+//! salvage/txs.done/    installed, being deleted: deleted at the next open
 //! ```
 //!
-//! `ready` holds a list of its files. Where they are others than that, something else than we was at it: it is neither put
-//! in place nor deleted, because it may hold the only copy of a table that is dropped already.
+//! `ready` contains a manifest of its files. If the directory does not match its manifest, another program has touched
+//! it. Leave it alone: it may be the only copy of a table whose column family is already dropped.
 //!
-//! Nobody commits meanwhile.
+//! # Invariants
+//!
+//! * After a crash at any point, the next owner finds either the old table or the complete rewritten one.
+//! * The rewritten table has all readable rows unchanged, and nothing from an unreadable range: no older version of a
+//!   row that the range hides.
+//! * Only the holder of the database lock writes to `salvage/`, and nothing commits during a salvage.
 
 use std::{
     collections::BTreeSet,
@@ -25,22 +26,22 @@ use rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
 
 use super::{
     Handle, RocksOptions, RocksStore,
-    damage::{Damage, Scan},
+    compaction_hold::CompactionHold,
+    corruption::{CorruptRange, SalvageScan},
     directory,
-    fault::fault,
-    still::Still,
+    errors::map_error,
 };
-use crate::{engine::TableSpec, error::Error};
+use crate::{error::Error, spec::TableSpec};
 
-/// As large as a table file of RocksDB's becomes.
+/// RocksDB's default table file size.
 const FILE_BYTES: u64 = 64 << 20;
 
 const DIRECTORY: &str = "salvage";
 
-/// The list of files in a finished copy: their names, one a line.
-const LIST: &str = "FILES";
+/// Manifest of a finished copy: its file names, one per line.
+const MANIFEST: &str = "FILES";
 
-/// How far the copy of a table has come.
+/// State of the copy of a table.
 #[derive(Clone, Copy)]
 enum State {
     Part,
@@ -49,7 +50,7 @@ enum State {
 }
 
 impl State {
-    /// How the names of its directories end.
+    /// Suffix of the directory name.
     fn ending(self) -> &'static str {
         match self {
             Self::Part => ".part",
@@ -60,19 +61,19 @@ impl State {
 }
 
 impl RocksStore {
-    /// Rewrites every table of the database in `path` that has unreadable rows without those rows, and reports them. They
-    /// are absent afterwards: whoever knows what belongs there has to write it again.
+    /// Rewrites every corrupt table of the database in `path` without its unreadable rows, and returns their ranges.
+    /// These rows are absent afterwards; the caller must derive them again.
     ///
-    /// Takes the database for itself, as long as reading all of it, and room for a second copy of each damaged table.
+    /// Needs exclusive access, the time of reading the whole database, and disk space for a copy of each corrupt table.
     pub fn salvage(
         path: &Path,
         tables: &'static [&'static TableSpec],
         options: RocksOptions,
-    ) -> Result<Vec<Damage>, Error> {
+    ) -> Result<Vec<CorruptRange>, Error> {
         directory::check_owned(path, tables)?;
         let mut handle = open(path, tables, options)?;
-        put_in_place(&mut handle, path, tables)?;
-        tidy(path)?;
+        install_finished(&mut handle, path, tables)?;
+        remove_leftovers(path)?;
         let mut found = Vec::new();
         for table in tables {
             let damage = rewrite(&handle.db, path, table)?;
@@ -81,32 +82,32 @@ impl RocksStore {
             }
             found.extend(damage);
         }
-        tidy(path)?;
-        Still::forget(path)?;
+        remove_leftovers(path)?;
+        CompactionHold::clear(path)?;
         Ok(found)
     }
 }
 
-/// Puts rewritten tables in place whose rewriting was interrupted after it was complete.
-pub(super) fn finish(
+/// Installs the finished copies of an interrupted salvage.
+pub(super) fn resume(
     path: &Path,
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
 ) -> Result<(), Error> {
-    if ready(path)?.is_empty() {
+    if finished_copies(path)?.is_empty() {
         return Ok(());
     }
     let mut handle = open(path, tables, options)?;
-    put_in_place(&mut handle, path, tables)
+    install_finished(&mut handle, path, tables)
 }
 
-/// Puts the finished copies in place that there are now that we hold the lock.
-fn put_in_place(
+/// Installs all finished copies, under the database lock.
+fn install_finished(
     handle: &mut Handle,
     path: &Path,
     tables: &'static [&'static TableSpec],
 ) -> Result<(), Error> {
-    let mut ready = ready(path)?;
+    let mut ready = finished_copies(path)?;
     for table in tables.iter().filter(|table| ready.remove(table.name)).collect::<Vec<_>>() {
         replace(&mut handle.db, path, table)?;
     }
@@ -116,8 +117,8 @@ fn put_in_place(
     Err(Error::UnknownTables { path: path.to_owned(), tables: ready.into_iter().collect() })
 }
 
-/// The names of the tables that a finished copy is there of.
-pub(super) fn ready(path: &Path) -> Result<BTreeSet<String>, Error> {
+/// Names of the tables with a finished copy.
+pub(super) fn finished_copies(path: &Path) -> Result<BTreeSet<String>, Error> {
     let names = match names(&path.join(DIRECTORY)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         names => names.map_err(|error| failed(path, &error))?,
@@ -125,13 +126,13 @@ pub(super) fn ready(path: &Path) -> Result<BTreeSet<String>, Error> {
     Ok(names.iter().filter_map(|name| name.strip_suffix(State::Ready.ending())).map(str::to_owned).collect())
 }
 
-/// Opens with all checks. Where damage keeps it from opening that way, without those that keep it; then parts of the log
-/// that are damaged are passed over instead of ending what is read of it (`DBImpl::InitializeLogReader`).
+/// Opens with paranoid checks. If corruption prevents that, opens without them; RocksDB then skips corrupt WAL records
+/// instead of stopping at the first one (`DBImpl::InitializeLogReader`).
 fn open(path: &Path, tables: &'static [&'static TableSpec], options: RocksOptions) -> Result<Handle, Error> {
-    let open = |how| DB::open_cf_descriptors(&how, path, options.still_families(tables));
-    let opened = match open(options.salvager()) {
-        Err(error) if matches!(fault(path, "opening", error.clone()), Error::Damaged { .. }) => {
-            let opened = open(options.lax_salvager());
+    let open = |how| DB::open_cf_descriptors(&how, path, options.families_on_hold(tables));
+    let opened = match open(options.repair()) {
+        Err(error) if matches!(map_error(path, "opening", error.clone()), Error::Damaged { .. }) => {
+            let opened = open(options.repair_lenient());
             if opened.is_ok() {
                 tracing::warn!(
                     database = %path.display(), %error,
@@ -143,32 +144,32 @@ fn open(path: &Path, tables: &'static [&'static TableSpec], options: RocksOption
         }
         opened => opened,
     };
-    opened.map(|db| Handle { db }).map_err(|error| fault(path, "opening", error))
+    opened.map(|db| Handle { db }).map_err(|error| map_error(path, "opening", error))
 }
 
-/// Writes the readable rows of `table` to files; leaves none if every row is readable.
-fn rewrite(db: &DB, path: &Path, table: &'static TableSpec) -> Result<Vec<Damage>, Error> {
-    let scan = Scan::sparing(db, path, table);
+/// Writes the readable rows of `table` to a finished copy, unless all rows are readable.
+fn rewrite(db: &DB, path: &Path, table: &'static TableSpec) -> Result<Vec<CorruptRange>, Error> {
+    let scan = SalvageScan::lossless(db, path, table);
     let found = scan.rows(|_, _| Ok(()))?;
     if found.is_empty() {
         return Ok(found);
     }
-    let part = place(path, table, State::Part);
+    let part = state_dir(path, table, State::Part);
     remove(path, &part)?;
     fs::create_dir_all(&part).map_err(|error| failed(path, &error))?;
     let options = RocksOptions::table(table);
-    let mut copy = Copy { path, part: &part, options: &options, writer: None, files: 0 };
+    let mut copy = TableCopy { path, part: &part, options: &options, writer: None, files: 0 };
     let found = scan.rows(|key, value| copy.put(key, value))?;
     copy.finish()?;
-    list(&part).map_err(|error| failed(path, &error))?;
+    write_manifest(&part).map_err(|error| failed(path, &error))?;
     sync(path, &part)?;
-    pass(path, table, State::Part, State::Ready)?;
+    advance(path, table, State::Part, State::Ready)?;
     sync(path, path)?;
     Ok(found)
 }
 
-/// Rows on their way to files.
-struct Copy<'a> {
+/// Writer of a table copy.
+struct TableCopy<'a> {
     path: &'a Path,
     part: &'a Path,
     options: &'a Options,
@@ -176,9 +177,9 @@ struct Copy<'a> {
     files: u32,
 }
 
-impl Copy<'_> {
+impl TableCopy<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let fail = |error| fault(self.path, "rewriting a table", error);
+        let fail = |error| map_error(self.path, "rewriting a table", error);
         if self.writer.as_ref().is_some_and(|writer| writer.file_size() >= FILE_BYTES) {
             self.writer.take().map_or(Ok(()), |mut writer| writer.finish()).map_err(fail)?;
         }
@@ -197,50 +198,50 @@ impl Copy<'_> {
 
     fn finish(mut self) -> Result<(), Error> {
         let finished = self.writer.take().map_or(Ok(()), |mut writer| writer.finish());
-        finished.map_err(|error| fault(self.path, "rewriting a table", error))
+        finished.map_err(|error| map_error(self.path, "rewriting a table", error))
     }
 }
 
-/// Replaces `table` by what was written of it. May be interrupted and called again.
+/// Replaces `table` by its finished copy. Idempotent after an interruption.
 fn replace(db: &mut DB, path: &Path, table: &'static TableSpec) -> Result<(), Error> {
     install(db, path, table)?;
-    remove(path, &place(path, table, State::Done))
+    remove(path, &state_dir(path, table, State::Done))
 }
 
-/// The same up to where the copy is not needed any more.
+/// Ingests the finished copy and marks it as done.
 fn install(db: &mut DB, path: &Path, table: &'static TableSpec) -> Result<(), Error> {
-    let fail = |error| fault(path, "replacing a table", error);
-    let files = whole(path, table)?;
-    // From here on the damaged files are on their way out: whoever opens next comes by here first.
-    Still::forget_table(path, table)?;
+    let fail = |error| map_error(path, "replacing a table", error);
+    let files = complete_files(path, table)?;
+    // The corrupt files are dropped below, and every later open resumes here first, so the hold can end.
+    CompactionHold::clear_table(path, table)?;
     if db.cf_handle(table.name).is_some() {
         db.drop_cf(table.name).map_err(fail)?;
     }
     db.create_cf(table.name, &RocksOptions::table(table)).map_err(fail)?;
     if !files.is_empty() {
-        // Copied and not moved: until all is done, it must be possible to begin again.
+        // Copies instead of moving, so that an interrupted installation can start again.
         let family = super::family(db, table)?;
         db.ingest_external_file_cf_opts(family, &IngestExternalFileOptions::default(), files)
             .map_err(fail)?;
     }
-    // It is deleted file by file: under its old name, what is left of it would be taken for all of it.
-    pass(path, table, State::Ready, State::Done)
+    // Renamed before deletion, so that a partly deleted copy is not taken for a complete one.
+    advance(path, table, State::Ready, State::Done)
 }
 
-/// Writes down which files are in `part`, after all of them.
-fn list(part: &Path) -> io::Result<()> {
+/// Writes the manifest of `part`, after all other files.
+fn write_manifest(part: &Path) -> io::Result<()> {
     let names = names(part)?.into_iter().fold(String::new(), |names, name| names + &name + "\n");
-    let list = part.join(LIST);
+    let list = part.join(MANIFEST);
     fs::write(&list, names)?;
     fs::File::open(list)?.sync_all()
 }
 
-/// The files of the finished copy of `table`, in order, if they are all there and nothing else is.
-fn whole(path: &Path, table: &'static TableSpec) -> Result<Vec<PathBuf>, Error> {
-    let ready = place(path, table, State::Ready);
-    let listed = fs::read_to_string(ready.join(LIST));
+/// The files of the finished copy of `table`, in order; an error if they differ from its manifest.
+fn complete_files(path: &Path, table: &'static TableSpec) -> Result<Vec<PathBuf>, Error> {
+    let ready = state_dir(path, table, State::Ready);
+    let listed = fs::read_to_string(ready.join(MANIFEST));
     let mut there = names(&ready).map_err(|error| failed(path, &error))?;
-    there.remove(LIST);
+    there.remove(MANIFEST);
     if listed.is_ok_and(|listed| listed.lines().eq(&there)) {
         return Ok(there.iter().map(|name| ready.join(name)).collect());
     }
@@ -257,18 +258,19 @@ fn names(directory: &Path) -> io::Result<BTreeSet<String>> {
     fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
-fn place(path: &Path, table: &TableSpec, state: State) -> PathBuf {
+fn state_dir(path: &Path, table: &TableSpec, state: State) -> PathBuf {
     path.join(DIRECTORY).join(format!("{}{}", table.name, state.ending()))
 }
 
-/// The copy of `table` passes from one state to the next, for good.
-fn pass(path: &Path, table: &TableSpec, from: State, to: State) -> Result<(), Error> {
-    fs::rename(place(path, table, from), place(path, table, to)).map_err(|error| failed(path, &error))?;
+/// Moves the copy of `table` to the next state, durably.
+fn advance(path: &Path, table: &TableSpec, from: State, to: State) -> Result<(), Error> {
+    fs::rename(state_dir(path, table, from), state_dir(path, table, to))
+        .map_err(|error| failed(path, &error))?;
     sync(path, &path.join(DIRECTORY))
 }
 
-/// Removes what is not needed any more; to be called by who holds the lock.
-pub(super) fn tidy(path: &Path) -> Result<(), Error> {
+/// Deletes unfinished and installed copies. The caller holds the database lock.
+pub(super) fn remove_leftovers(path: &Path) -> Result<(), Error> {
     remove(path, &path.join(DIRECTORY))
 }
 

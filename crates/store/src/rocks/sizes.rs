@@ -1,9 +1,9 @@
-//! How large each table is, for `db info`.
+//! Table sizes, for `db info`.
 
 use rocksdb::properties;
 
-use super::{RocksStore, family, fault::fault};
-use crate::{engine::TableSpec, error::Error};
+use super::{RocksStore, errors::map_error, family};
+use crate::{error::Error, spec::TableSpec};
 
 /// Size of one table. Rows and bytes that were deleted or replaced count until a compaction drops them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,13 +21,13 @@ pub struct TableSize {
 impl RocksStore {
     /// Sizes of all tables, in the order they were declared.
     pub fn table_sizes(&self) -> Result<Vec<TableSize>, Error> {
-        let snapshot = self.moment();
+        let snapshot = self.rocks_snapshot();
         let db = snapshot.db();
         let size = |table: &&'static TableSpec| {
             let family = family(db, table)?;
             let property = |name| match db.property_int_value_cf(family, name) {
                 Ok(value) => Ok(value.unwrap_or(0)),
-                Err(error) => Err(fault(&self.path, "measuring", error)),
+                Err(error) => Err(map_error(&self.path, "measuring", error)),
             };
             Ok(TableSize {
                 name: table.name,

@@ -1,72 +1,76 @@
-//! Reading from RocksDB at one moment.
+//! Snapshot reads from RocksDB.
 //!
-//! What must hold: every read of a snapshot sees the same state. The owner's reads name a snapshot of
-//! RocksDB; a follower's cannot (iterators refuse it, `Get` silently ignores it), so they hold a secondary, which does not change
-//! while it is held.
+//! # Invariants
+//!
+//! Every read of a snapshot sees the same state. Reads of the owner use a RocksDB snapshot. Secondary instances do not
+//! support them (iterators fail, `Get` silently ignores them), so a follower's snapshot holds a secondary, which does
+//! not change meanwhile.
 
 use std::sync::Arc;
 
 use rocksdb::{DB, ReadOptions, SnapshotWithThreadMode};
 
 use super::{
-    RocksStore, family,
-    fault::{fault, of_table},
+    RocksStore,
+    errors::{map_error, with_table},
+    family,
     follower::Secondary,
 };
 use crate::{
-    engine::{Bounds, Order, Row, Snapshot, TableSpec},
+    engine::{Bounds, Order, Row, Snapshot},
     error::Error,
+    spec::TableSpec,
 };
 
 pub(super) struct RocksSnapshot<'a> {
     store: &'a RocksStore,
     /// For reads by key, made once for all of them.
     by_key: ReadOptions,
-    moment: Moment<'a>,
+    view: View<'a>,
 }
 
-enum Moment<'a> {
-    Pinned { db: &'a DB, snapshot: SnapshotWithThreadMode<'a, DB> },
-    Held(Arc<Secondary>),
+enum View<'a> {
+    Owner { db: &'a DB, snapshot: SnapshotWithThreadMode<'a, DB> },
+    Follower(Arc<Secondary>),
 }
 
-impl Moment<'_> {
+impl View<'_> {
     fn db(&self) -> &DB {
         match self {
-            Moment::Pinned { db, .. } => db,
-            Moment::Held(secondary) => secondary.db(),
+            View::Owner { db, .. } => db,
+            View::Follower(secondary) => secondary.db(),
         }
     }
 
     fn options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
         match self {
-            Moment::Pinned { snapshot, .. } => options.set_snapshot(snapshot),
-            Moment::Held(_) => {}
+            View::Owner { snapshot, .. } => options.set_snapshot(snapshot),
+            View::Follower(_) => {}
         }
         options
     }
 }
 
 impl<'a> RocksSnapshot<'a> {
-    pub(super) fn pinned(store: &'a RocksStore, db: &'a DB) -> Self {
-        Self::at(store, Moment::Pinned { db, snapshot: db.snapshot() })
+    pub(super) fn of_owner(store: &'a RocksStore, db: &'a DB) -> Self {
+        Self::at(store, View::Owner { db, snapshot: db.snapshot() })
     }
 
-    pub(super) fn held(store: &'a RocksStore, secondary: Arc<Secondary>) -> Self {
-        Self::at(store, Moment::Held(secondary))
+    pub(super) fn of_follower(store: &'a RocksStore, secondary: Arc<Secondary>) -> Self {
+        Self::at(store, View::Follower(secondary))
     }
 
-    fn at(store: &'a RocksStore, moment: Moment<'a>) -> Self {
-        Self { store, by_key: moment.options(), moment }
+    fn at(store: &'a RocksStore, view: View<'a>) -> Self {
+        Self { store, by_key: view.options(), view }
     }
 
     pub(super) fn db(&self) -> &DB {
-        self.moment.db()
+        self.view.db()
     }
 
-    fn fault(&self, table: &'static TableSpec, error: rocksdb::Error) -> Error {
-        self.store.noted(of_table(table, fault(&self.store.path, "reading", error)))
+    fn map_error(&self, table: &'static TableSpec, error: rocksdb::Error) -> Error {
+        self.store.record_corruption(with_table(table, map_error(&self.store.path, "reading", error)))
     }
 }
 
@@ -74,7 +78,7 @@ impl Snapshot for RocksSnapshot<'_> {
     fn get(&self, table: &'static TableSpec, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let db = self.db();
         let family = family(db, table)?;
-        db.get_cf_opt(family, key, &self.by_key).map_err(|error| self.fault(table, error))
+        db.get_cf_opt(family, key, &self.by_key).map_err(|error| self.map_error(table, error))
     }
 
     fn multi_get(&self, table: &'static TableSpec, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
@@ -84,7 +88,7 @@ impl Snapshot for RocksSnapshot<'_> {
         let values = db.batched_multi_get_cf_opt(family, keys, sorted, &self.by_key);
         let owned = |value: Result<Option<rocksdb::DBPinnableSlice<'_>>, _>| match value {
             Ok(value) => Ok(value.map(|bytes| bytes.to_vec())),
-            Err(error) => Err(self.fault(table, error)),
+            Err(error) => Err(self.map_error(table, error)),
         };
         values.into_iter().map(owned).collect()
     }
@@ -101,7 +105,7 @@ impl Snapshot for RocksSnapshot<'_> {
         if limit == 0 || bounds.is_empty() {
             return Ok(Vec::new());
         }
-        let mut options = self.moment.options();
+        let mut options = self.view.options();
         options.set_iterate_lower_bound(bounds.start);
         if let Some(end) = bounds.end {
             options.set_iterate_upper_bound(end);
@@ -125,7 +129,7 @@ impl Snapshot for RocksSnapshot<'_> {
             }
         }
         // An iterator that fails looks like one at its end.
-        iterator.status().map_err(|error| self.fault(table, error))?;
+        iterator.status().map_err(|error| self.map_error(table, error))?;
         Ok(rows)
     }
 }

@@ -1,16 +1,17 @@
-//! The rows that a transaction has written and may read again, and a snapshot seen through them.
+//! Overlay of uncommitted rows over a snapshot.
 
 use std::{
     collections::{BTreeMap, VecDeque},
     ops::Bound,
 };
 
-use super::before::Noting;
+use super::undo::UndoBuilder;
 use crate::{
     batch::Batch,
-    engine::{Bounds, Order, Row, Snapshot, TableSpec},
+    engine::{Bounds, Order, Row, Snapshot},
     error::Error,
     key::successor,
+    spec::TableSpec,
 };
 
 /// A new value; `None` if the row was deleted.
@@ -21,7 +22,7 @@ type Rows = BTreeMap<Vec<u8>, Written>;
 /// Rows written and not committed, by table.
 #[derive(Default)]
 pub(super) struct Overlay {
-    // A transaction writes to a dozen tables: a walk over them is quicker than hashing.
+    // A transaction writes to a dozen tables: a linear search is faster than hashing.
     tables: Vec<(&'static TableSpec, Rows)>,
 }
 
@@ -66,13 +67,17 @@ impl Overlay {
         }
     }
 
-    /// Notes every row that is another in `snapshot`.
-    pub(super) fn note(&self, snapshot: &dyn Snapshot, before: &mut Noting<'_>) -> Result<(), Error> {
+    /// Adds every row that differs from `snapshot` to the undo record.
+    pub(super) fn add_to_undo(
+        &self,
+        snapshot: &dyn Snapshot,
+        undo: &mut UndoBuilder<'_>,
+    ) -> Result<(), Error> {
         for (spec, rows) in &self.tables {
             let keys: Vec<_> = rows.keys().cloned().collect();
             for ((key, new), old) in rows.iter().zip(snapshot.multi_get(spec, &keys)?) {
                 if *new != old {
-                    before.row(spec, key, old, new.as_deref());
+                    undo.row(spec, key, old, new.as_deref());
                 }
             }
         }
@@ -92,7 +97,7 @@ impl Overlay {
     }
 }
 
-/// Two streams of rows in the same order as one; of two rows with one key the own one counts.
+/// Merges two row streams of the same order; for equal keys the overlay's row wins.
 fn merge<'a>(
     own: impl Iterator<Item = (&'a Vec<u8>, &'a Written)>,
     mut stored: Stored<'_>,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use store::{
-    Access, Batch, Bounds, Damage, Durability, Error, Order, RocksOptions, RocksStore, Store, TableSpec,
+    Access, Batch, Bounds, CorruptRange, Durability, Error, Order, RocksOptions, RocksStore, Store, TableSpec,
 };
 
 const POINT: &TableSpec = &TableSpec { name: "point", tag: 0x10, access: Access::Point };
@@ -67,7 +67,7 @@ fn places(file: &Path) -> Vec<usize> {
     rows.into_iter().chain(rest).collect()
 }
 
-fn is_lost(damage: &[Damage], table: &TableSpec, key: &[u8]) -> bool {
+fn is_lost(damage: &[CorruptRange], table: &TableSpec, key: &[u8]) -> bool {
     damage.iter().any(|lost| {
         lost.table == table.name
             && lost.after.as_deref().is_none_or(|after| key > after)
@@ -81,7 +81,7 @@ fn rows(store: &RocksStore, table: &'static TableSpec) -> Rows {
 }
 
 /// Every row elsewhere is there, and no damaged one is taken for absent.
-fn check_reads(store: &RocksStore, damage: &[Damage], file: &str, at: usize) {
+fn check_reads(store: &RocksStore, damage: &[CorruptRange], file: &str, at: usize) {
     let snapshot = store.snapshot().unwrap();
     for table in TABLES {
         for (key, value) in (0..ROWS).step_by(7).map(row) {
@@ -138,9 +138,9 @@ fn a_flipped_byte_anywhere_is_named_and_salvaged_with_every_row_that_could_be_re
 }
 
 /// What is found. A follower opens and serves the rest, or refuses for the same file.
-fn look(damaged: &Path, file: &str, at: usize) -> Vec<Damage> {
+fn look(damaged: &Path, file: &str, at: usize) -> Vec<CorruptRange> {
     let own = tempfile::tempdir().unwrap();
-    let damage = RocksStore::damage(damaged, TABLES, RocksOptions::default()).unwrap();
+    let damage = RocksStore::find_corruption(damaged, TABLES, RocksOptions::default()).unwrap();
     assert!(damage.iter().all(|lost| lost.file.as_deref() == Some(file)), "{damage:?}");
     match RocksStore::follow(damaged, own.path(), TABLES, RocksOptions::default()) {
         Ok(follower) => check_reads(&follower, &damage, file, at),
@@ -153,9 +153,9 @@ fn look(damaged: &Path, file: &str, at: usize) -> Vec<Damage> {
 }
 
 /// The rows outside of `damage`, as they were, and nothing else; and a database that works.
-fn check_salvaged(path: &Path, damage: &[Damage], what: &str) {
+fn check_salvaged(path: &Path, damage: &[CorruptRange], what: &str) {
     let store = open(path).unwrap();
-    assert_eq!(RocksStore::damage(path, TABLES, RocksOptions::default()).unwrap(), [], "{what}");
+    assert_eq!(RocksStore::find_corruption(path, TABLES, RocksOptions::default()).unwrap(), [], "{what}");
     for table in TABLES {
         let mut expected: Rows = (0..ROWS).map(row).collect();
         expected.retain(|key, _| !is_lost(damage, table, key));
@@ -174,7 +174,7 @@ fn check_salvaged(path: &Path, damage: &[Damage], what: &str) {
 
 #[test]
 fn damage_says_which_rows_of_which_file_cannot_be_read() {
-    let whole = Damage {
+    let whole = CorruptRange {
         table: "scan",
         file: Some("000012.sst".to_owned()),
         after: Some(vec![0x0a, 1]),
@@ -183,7 +183,7 @@ fn damage_says_which_rows_of_which_file_cannot_be_read() {
     };
     let said = "unreadable rows: table scan, file 000012.sst, keys between 0a01 and ff: a bad block";
     assert_eq!(whole.to_string(), said);
-    let unknown = Damage { file: None, after: None, before: None, ..whole };
+    let unknown = CorruptRange { file: None, after: None, before: None, ..whole };
     let said = "unreadable rows: table scan, file of an unknown name, keys between the first and the last: a bad block";
     assert_eq!(unknown.to_string(), said);
 }

@@ -34,7 +34,7 @@ fn pushed(model: &Model) -> MemStore {
     store
 }
 
-fn faults(store: &MemStore, last: u64) -> Vec<list::Fault> {
+fn faults(store: &MemStore, last: u64) -> Vec<list::Inconsistency> {
     let mut faults = Vec::new();
     list::audit(&*store.snapshot().unwrap(), ByNumber::SPEC, last, |fault| faults.push(fault)).unwrap();
     faults
@@ -66,7 +66,7 @@ proptest! {
     fn whole_lists_have_no_fault_and_mending_cuts_them_like_truncation(model in model(), cutoff in 1_u64..70) {
         let (mended, truncated) = (pushed(&model), pushed(&model));
         prop_assert_eq!(faults(&mended, 60), Vec::new());
-        list::mend(&mended, ByNumber::SPEC, cutoff).unwrap();
+        list::rebuild(&mended, ByNumber::SPEC, cutoff).unwrap();
         list::truncate(&truncated, ByNumber::SPEC, cutoff).unwrap();
         for spec in [ByNumber::SPEC, COUNT] {
             prop_assert_eq!(rows(&mended, spec), rows(&truncated, spec));
@@ -96,10 +96,10 @@ proptest! {
             store.commit(batch, Durability::Buffered).unwrap();
         }
         let found = faults(&store, 60);
-        list::mend(&store, ByNumber::SPEC, u64::MAX).unwrap();
+        list::rebuild(&store, ByNumber::SPEC, u64::MAX).unwrap();
         prop_assert_eq!(faults(&store, u64::MAX), Vec::new());
         let from = found.iter().map(|fault| fault.from).min().unwrap_or(u64::MAX);
-        list::mend(&store, ByNumber::SPEC, from).unwrap();
+        list::rebuild(&store, ByNumber::SPEC, from).unwrap();
         let snapshot = store.snapshot().unwrap();
         for (owner, values) in model {
             let len = list::len::<ByNumber>(&*snapshot, &owner).unwrap();

@@ -8,7 +8,7 @@ use store::{
     key::Text, ranked,
 };
 
-/// Few towers are few tests: here every second item has one.
+/// A small skip list tests few levels: here every second item is promoted.
 struct Names;
 
 impl Table for Names {
@@ -20,7 +20,7 @@ impl Table for Names {
 impl Ranked for Names {
     type Owner = u8;
     type Item = Text;
-    const TOWER_BITS: u32 = 1;
+    const PROMOTION_BITS: u32 = 1;
 }
 
 /// As it is used.

@@ -17,7 +17,7 @@ fn open(path: &Path) -> RocksStore {
     RocksStore::open(path, TABLES, RocksOptions::default()).unwrap()
 }
 
-fn salvage(path: &Path) -> Result<Vec<store::Damage>, Error> {
+fn salvage(path: &Path) -> Result<Vec<store::CorruptRange>, Error> {
     RocksStore::salvage(path, TABLES, RocksOptions::default())
 }
 
@@ -102,7 +102,7 @@ fn rows_behind_a_file_that_cannot_be_opened_are_not_given_up() {
     let refused = salvage(path).unwrap_err();
     let named = damaged.file_name().unwrap().to_str();
     assert!(
-        matches!(&refused, Error::OutOfReach { table: "scan", file, .. } if file.as_deref() == named),
+        matches!(&refused, Error::UnreachableRows { table: "scan", file, .. } if file.as_deref() == named),
         "{refused}"
     );
     assert!(refused.to_string().contains("nothing was changed; restore a backup"), "{refused}");

@@ -2,8 +2,8 @@
 
 use proptest::{collection::vec, prelude::*};
 use store::{
-    Access, Batch, Before, Bounds, COUNT, Counts, Durability, List, MemStore, Order, RANK, Ranked,
-    RocksOptions, RocksStore, Row, Store, Table, TableSpec, Txn,
+    Access, Batch, Bounds, COUNT, Counts, Durability, List, MemStore, Order, RANK, Ranked, RocksOptions,
+    RocksStore, Row, Store, Table, TableSpec, Txn, UndoRecord,
 };
 
 struct Balance;
@@ -29,7 +29,7 @@ impl List for Payments {
     type Owner = u8;
 }
 
-/// Few towers are few tests: here every second item has one.
+/// A small skip list tests few levels: here every second item is promoted.
 struct Richest;
 
 impl Table for Richest {
@@ -41,7 +41,7 @@ impl Table for Richest {
 impl Ranked for Richest {
     type Owner = u8;
     type Item = u8;
-    const TOWER_BITS: u32 = 1;
+    const PROMOTION_BITS: u32 = 1;
 }
 
 const TABLES: &[&TableSpec] =
@@ -107,23 +107,23 @@ fn rows(store: &dyn Store) -> Vec<(&'static str, Vec<Row>)> {
 }
 
 /// Commits `writes` and gives what takes them back, as it is after it was stored.
-fn commit(store: &dyn Store, counts: &mut Counts, writes: &[Write], seq: &mut u64) -> Before {
+fn commit(store: &dyn Store, counts: &mut Counts, writes: &[Write], seq: &mut u64) -> UndoRecord {
     let snapshot = store.snapshot().unwrap();
     let mut txn = Txn::new(&*snapshot, counts);
     apply(&mut txn, writes, seq);
-    let (batch, pending, before) = txn.finish_reversible(&[]).unwrap();
+    let (batch, pending, before) = txn.finish_with_undo(&[]).unwrap();
     drop(snapshot);
     store.commit(batch, Durability::Buffered).unwrap();
     counts.absorb(pending);
     let stored = before.encode();
-    assert_eq!(Before::decode(&stored, TABLES).as_ref(), Some(&before));
-    assert_eq!(Before::decode(&stored[..stored.len() - 1], TABLES), None);
+    assert_eq!(UndoRecord::decode(&stored, TABLES).as_ref(), Some(&before));
+    assert_eq!(UndoRecord::decode(&stored[..stored.len() - 1], TABLES), None);
     before
 }
 
-fn take_back(store: &dyn Store, before: Before) {
+fn take_back(store: &dyn Store, before: UndoRecord) {
     let mut batch = Batch::new();
-    before.take_back(&mut batch);
+    before.revert_into(&mut batch);
     store.commit(batch, Durability::Buffered).unwrap();
 }
 
@@ -138,11 +138,11 @@ fn there_and_back(store: &dyn Store, txns: &[Vec<Write>]) {
         states.push((was, before));
     }
     while let Some((was, before)) = states.pop() {
-        assert!(before.fits(&*store.snapshot().unwrap()).unwrap());
+        assert!(before.matches(&*store.snapshot().unwrap()).unwrap());
         let changed = !before.is_empty();
         take_back(store, before.clone());
         assert_eq!(rows(store), was);
-        assert_eq!(before.fits(&*store.snapshot().unwrap()).unwrap(), !changed, "taken back twice");
+        assert_eq!(before.matches(&*store.snapshot().unwrap()).unwrap(), !changed, "taken back twice");
     }
 }
 
@@ -174,11 +174,11 @@ proptest! {
 
     #[test]
     fn no_bytes_make_the_decoder_panic(bytes in vec(any::<u8>(), 0..60), txn in vec(write(), 0..20), at in any::<prop::sample::Index>()) {
-        Before::decode(&bytes, TABLES);
+        UndoRecord::decode(&bytes, TABLES);
         let mut stored = commit(&MemStore::new(), &mut Counts::new(1), &txn, &mut 0).encode();
         let at = at.index(stored.len());
         stored[at] ^= 1 << (bytes.len() % 8);
-        Before::decode(&stored, TABLES);
+        UndoRecord::decode(&stored, TABLES);
     }
 }
 
@@ -208,14 +208,14 @@ fn a_state_that_differs_in_any_row_it_wrote_is_not_its_own() {
         let (store, mut counts, mut seq) = (MemStore::new(), Counts::new(1), 0);
         commit(&store, &mut counts, &[Write::Put(2, 1), Write::Pay(1, String::new())], &mut seq);
         let before = commit(&store, &mut counts, &writes, &mut seq);
-        assert!(before.fits(&*store.snapshot().unwrap()).unwrap());
+        assert!(before.matches(&*store.snapshot().unwrap()).unwrap());
         let mut batch = Batch::new();
         match value {
             Some(value) => batch.put(table, key.clone(), value),
             None => batch.delete(table, key.clone()),
         }
         store.commit(batch, Durability::Buffered).unwrap();
-        assert!(!before.fits(&*store.snapshot().unwrap()).unwrap(), "{} {key:?}", table.name);
+        assert!(!before.matches(&*store.snapshot().unwrap()).unwrap(), "{} {key:?}", table.name);
     }
 }
 
@@ -223,8 +223,8 @@ fn a_state_that_differs_in_any_row_it_wrote_is_not_its_own() {
 fn rows_that_are_spared_stay_as_they_are() {
     let (store, mut counts) = (MemStore::new(), Counts::new(1));
     let mut before = commit(&store, &mut counts, &[Write::Put(1, 7), Write::Insert(1, 1, 1)], &mut 0);
-    assert!(before.spare(Balance::SPEC));
-    assert!(!before.spare(Payment::SPEC));
+    assert!(before.exclude_table(Balance::SPEC));
+    assert!(!before.exclude_table(Payment::SPEC));
     take_back(&store, before);
     let left: Vec<_> = rows(&store).into_iter().filter(|(_, rows)| !rows.is_empty()).collect();
     assert_eq!(left, [("balance", vec![(vec![1], vec![7])])]);

@@ -1,7 +1,7 @@
 //! One receipt against what follows from its transaction, member by member.
 //!
-//! Quantities are compared as numbers and hex without regard to case; nothing is left out of the comparison but what the
-//! module above names.
+//! Quantities are compared as numbers and hex without regard to case; nothing is left out of the comparison but what
+//! the module above names.
 
 use alloy::primitives::U256;
 
@@ -114,8 +114,8 @@ fn check_parties(receipt: &Receipt<'_>, expected: &Expected<'_>) -> Result<(), W
     same("contractAddress", says, &created)
 }
 
-/// The SDK's code for a wrong signature, `ErrUnauthorized` of its `types/errors`. The same number means something else in
-/// the codespaces of modules, as a failed creation does in minievm's `x/evm`.
+/// The SDK's code for a wrong signature, `ErrUnauthorized` of its `types/errors`. The same number means something else
+/// in the codespaces of modules, as a failed creation does in minievm's `x/evm`.
 const UNAUTHORIZED: u32 = 4;
 const SDK: &str = "sdk";
 

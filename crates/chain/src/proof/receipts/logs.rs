@@ -1,7 +1,7 @@
 //! Logs in three places: in `evm` events as JSON, in result data as protobuf, in receipts.
 //!
-//! Letters of hex differ in case between the places (addresses are written with a checksum in two of them); nothing else
-//! may. The node takes the logs of a receipt from the events, in their order.
+//! Letters of hex differ in case between the places (addresses are written with a checksum in two of them); nothing
+//! else may. The node takes the logs of a receipt from the events, in their order.
 
 use alloy::primitives::keccak256;
 

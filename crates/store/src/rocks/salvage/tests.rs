@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{
     batch::Batch,
-    engine::{Access, Bounds, Durability, Order, Store as _},
+    engine::{Bounds, Durability, Order, Store as _},
+    spec::Access,
 };
 
 const APPEND: &TableSpec = &TableSpec { name: "append", tag: 0x11, access: Access::Append };
@@ -51,7 +52,7 @@ fn salvaging(path: &Path) -> Handle {
     flip(path);
     let handle = open(path, TABLES, RocksOptions::default()).unwrap();
     assert_eq!(rewrite(&handle.db, path, APPEND).unwrap().len(), 1);
-    assert_eq!(names(&place(path, APPEND, State::Ready)).unwrap().len(), 4, "three files and their list");
+    assert_eq!(names(&state_dir(path, APPEND, State::Ready)).unwrap().len(), 4, "three files and their list");
     handle
 }
 
@@ -62,7 +63,7 @@ fn check(path: &Path) {
     assert!(rows_left.iter().all(|(key, value)| *value == key.repeat(1 << 18)));
     assert_eq!(rows(path, SCAN).len(), usize::try_from(ROWS).unwrap());
     assert!(!path.join(DIRECTORY).exists());
-    assert_eq!(RocksStore::damage(path, TABLES, RocksOptions::default()).unwrap(), []);
+    assert_eq!(RocksStore::find_corruption(path, TABLES, RocksOptions::default()).unwrap(), []);
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn a_salvage_that_ends_before_the_table_is_replaced_is_finished_by_the_next_owne
     let path = directory.path();
     made(path);
     let mut handle = salvaging(path);
-    fs::create_dir_all(place(path, SCAN, State::Part)).unwrap();
+    fs::create_dir_all(state_dir(path, SCAN, State::Part)).unwrap();
     fs::write(path.join("DAMAGED"), "append\nscan\n").unwrap();
     // At its worst: the table is gone, and the copy is not there yet.
     handle.db.drop_cf(APPEND.name).unwrap();
@@ -89,8 +90,8 @@ fn a_salvage_that_ends_while_it_deletes_its_copy_has_replaced_the_table() {
     install(&mut handle.db, path, APPEND).unwrap();
     drop(handle);
     // It is deleted file by file, and under its old name what is left would be taken for all of it.
-    assert_eq!(ready(path).unwrap(), BTreeSet::new());
-    fs::remove_file(place(path, APPEND, State::Done).join("000001.sst")).unwrap();
+    assert_eq!(finished_copies(path).unwrap(), BTreeSet::new());
+    fs::remove_file(state_dir(path, APPEND, State::Done).join("000001.sst")).unwrap();
     check(path);
 }
 
@@ -100,9 +101,9 @@ fn a_copy_that_lacks_a_file_is_neither_put_in_place_nor_deleted() {
     let path = directory.path();
     made(path);
     drop(salvaging(path));
-    let ready = place(path, APPEND, State::Ready);
+    let ready = state_dir(path, APPEND, State::Ready);
     let (file, elsewhere) = (ready.join("000001.sst"), path.join("elsewhere"));
-    for missing in [file, ready.join(LIST)] {
+    for missing in [file, ready.join(MANIFEST)] {
         fs::rename(&missing, &elsewhere).unwrap();
         for refused in [
             opened(path).err().unwrap(),

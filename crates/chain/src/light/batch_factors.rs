@@ -1,26 +1,25 @@
-//! The random factors of a batch, drawn from the batch itself.
+//! Random factors of a batch signature verification, derived from the batch (Fiat-Shamir).
 //!
-//! Verifying a batch is sound where nobody can choose signatures after knowing the factors. They are a hash of all
-//! keys, signatures and messages (the way of Fiat and Shamir), which also keeps this crate free of a source of
-//! randomness and every run the same.
+//! Batch verification is sound only if no one can choose signatures after the factors are known. A hash of all keys,
+//! signatures and messages ensures that, needs no source of randomness, and makes every run deterministic.
 
 use k256::elliptic_curve::rand_core::{CryptoRng, Error, RngCore};
 use sha2::{Digest, Sha256};
 
 use crate::hash::Hash;
 
-/// Takes in a batch.
-pub(super) struct Draws(Sha256);
+/// Hash state over the signatures of a batch.
+pub(super) struct FactorSeed(Sha256);
 
-/// Gives out factors: hashes of the batch and a counter.
-pub(super) struct Drawn {
+/// Deterministic generator of factors: hashes of the batch hash and a counter.
+pub(super) struct BatchFactors {
     seed: Hash,
     counter: u64,
     block: Hash,
     used: usize,
 }
 
-impl Draws {
+impl FactorSeed {
     /// A batch of signatures under one block.
     pub(super) fn new(block: &Hash) -> Self {
         Self(Sha256::new().chain_update(b"cairn batch of signatures").chain_update(block))
@@ -34,12 +33,12 @@ impl Draws {
     }
 
     /// The factors.
-    pub(super) fn finish(self) -> Drawn {
-        Drawn { seed: self.0.finalize().into(), counter: 0, block: [0; 32], used: 32 }
+    pub(super) fn finish(self) -> BatchFactors {
+        BatchFactors { seed: self.0.finalize().into(), counter: 0, block: [0; 32], used: 32 }
     }
 }
 
-impl RngCore for Drawn {
+impl RngCore for BatchFactors {
     fn next_u32(&mut self) -> u32 {
         let mut bytes = [0; 4];
         self.fill_bytes(&mut bytes);
@@ -71,4 +70,4 @@ impl RngCore for Drawn {
     }
 }
 
-impl CryptoRng for Drawn {}
+impl CryptoRng for BatchFactors {}

@@ -1,60 +1,63 @@
-//! What rows were before a transaction: enough to take its commit back.
+//! Undo record: the prior values of the rows that a transaction changes, to revert its commit.
 //!
 //! | left (8, BE) | tables: n, each: tag, rows: n, each: key, value | lists: n, each: tag, owners: n, each: key, base, added |
 //!
-//! Numbers are varints, tags one byte. A key is the number of bytes that it shares with the one before it in its table, the
-//! number of its other bytes, and these. A value is 0 if there was no row, else its length plus 1 and its bytes. An owner's
-//! key is that of its list's length, without the tag.
+//! Numbers are varints, tags one byte. Keys are delta-encoded: the number of bytes shared with the previous key of the
+//! table, the number of further bytes, and these. A value is 0 for an absent row, else its length plus 1 and its bytes.
+//! An owner's key is the key of its list's length, without the tag. `left` is a hash of the rows after the transaction.
 //!
-//! What must hold: a transaction that is taken back on the state that it left leaves the state that it found, byte for byte;
-//! on any other state [`Before::fits`] says no.
+//! # Invariants
+//!
+//! Applied to the state after the transaction, the record restores the state before it, byte for byte. For any other
+//! state [`UndoRecord::matches`] returns false.
 
 use std::hash::Hasher as _;
 
 use twox_hash::xxhash3_64::Hasher;
 
-use super::Tail;
+use super::Pushed;
 use crate::{
     batch::Batch,
-    engine::{Snapshot, TableSpec},
+    engine::Snapshot,
     error::Error,
     list::{COUNT, entry_key, stored_len},
+    spec::TableSpec,
     value::{Value as _, put_varint, take_varint},
 };
 
-/// A row's key and what it held; `None` if there was no row.
-type Old = (Vec<u8>, Option<Vec<u8>>);
+/// Key and prior value of a row; `None` if there was no row.
+type PriorValue = (Vec<u8>, Option<Vec<u8>>);
 
-/// The rows that a transaction wrote as they were before it, and how its lists were.
+/// The prior values of the rows that a transaction wrote, and the prior lengths of its lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Before {
-    rows: Vec<(&'static TableSpec, Vec<Old>)>,
-    lists: Vec<(&'static TableSpec, Vec<Grown>)>,
-    /// Hash of the rows as the transaction left them.
+pub struct UndoRecord {
+    rows: Vec<(&'static TableSpec, Vec<PriorValue>)>,
+    lists: Vec<(&'static TableSpec, Vec<ListGrowth>)>,
+    /// Hash of the rows after the transaction.
     left: u64,
 }
 
-/// A list that got longer.
+/// A list that the transaction appended to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Grown {
+struct ListGrowth {
     owner: Vec<u8>,
     /// Its length before.
     base: u64,
     added: u64,
 }
 
-/// Collects what a transaction is about to change.
-pub(super) struct Noting<'a> {
-    before: Before,
+/// Builds the undo record of a transaction.
+pub(super) struct UndoBuilder<'a> {
+    before: UndoRecord,
     left: Hasher,
-    passing: &'a [(&'static TableSpec, Vec<u8>)],
+    excluded_rows: &'a [(&'static TableSpec, Vec<u8>)],
 }
 
-impl<'a> Noting<'a> {
-    /// Collects everything but the rows `passing`.
-    pub(super) fn without(passing: &'a [(&'static TableSpec, Vec<u8>)]) -> Self {
-        let before = Before { rows: Vec::new(), lists: Vec::new(), left: 0 };
-        Self { before, left: Hasher::new(), passing }
+impl<'a> UndoBuilder<'a> {
+    /// A builder that skips the rows `excluded_rows` (table and key).
+    pub(super) fn without(excluded_rows: &'a [(&'static TableSpec, Vec<u8>)]) -> Self {
+        let before = UndoRecord { rows: Vec::new(), lists: Vec::new(), left: 0 };
+        Self { before, left: Hasher::new(), excluded_rows }
     }
 
     /// A row that changes from `old` to `new`.
@@ -65,7 +68,7 @@ impl<'a> Noting<'a> {
         old: Option<Vec<u8>>,
         new: Option<&[u8]>,
     ) {
-        if self.passing.iter().any(|(table, passing)| table.tag == spec.tag && passing == key) {
+        if self.excluded_rows.iter().any(|(table, excluded)| table.tag == spec.tag && excluded == key) {
             return;
         }
         hash_row(&mut self.left, spec, key, new);
@@ -73,13 +76,17 @@ impl<'a> Noting<'a> {
     }
 
     /// A list that grows.
-    pub(super) fn list(&mut self, count_key: &[u8], tail: &Tail) {
+    pub(super) fn list(&mut self, count_key: &[u8], list: &Pushed) {
         let owner = count_key[1..].to_vec();
-        of(&mut self.before.lists, tail.spec).push(Grown { owner, base: tail.base, added: tail.added() });
+        of(&mut self.before.lists, list.spec).push(ListGrowth {
+            owner,
+            base: list.base,
+            added: list.added(),
+        });
     }
 
-    pub(super) fn done(self) -> Before {
-        Before { left: self.left.finish(), ..self.before }
+    pub(super) fn done(self) -> UndoRecord {
+        UndoRecord { left: self.left.finish(), ..self.before }
     }
 }
 
@@ -93,12 +100,13 @@ fn of<'a, T>(parts: &'a mut Vec<(&'static TableSpec, Vec<T>)>, spec: &'static Ta
     &mut parts[last].1
 }
 
-impl Before {
-    /// Whether `snapshot` is, in all that the transaction wrote, the state that it left.
-    pub fn fits(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
+impl UndoRecord {
+    /// True if all rows that the transaction wrote are in `snapshot` as the transaction left them.
+    pub fn matches(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
         for (spec, owners) in &self.lists {
-            for grown in owners {
-                if stored_len(snapshot, &count_key(spec, grown))? != grown.base.saturating_add(grown.added) {
+            for growth in owners {
+                if stored_len(snapshot, &count_key(spec, growth))? != growth.base.saturating_add(growth.added)
+                {
                     return Ok(false);
                 }
             }
@@ -113,20 +121,20 @@ impl Before {
         Ok(left.finish() == self.left)
     }
 
-    /// Whether nothing changed.
+    /// True if the transaction changed nothing.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.lists.is_empty()
     }
 
-    /// Leaves the rows of `spec` as they are. Whether there are any.
-    pub fn spare(&mut self, spec: &TableSpec) -> bool {
+    /// Removes the rows of `spec` from the record. Returns true if there were any.
+    pub fn exclude_table(&mut self, spec: &TableSpec) -> bool {
         let all = self.rows.len();
         self.rows.retain(|(other, _)| other.tag != spec.tag);
         self.rows.len() < all
     }
 
-    /// Adds to `batch` what takes the transaction back, if the state [fits](Before::fits).
-    pub fn take_back(self, batch: &mut Batch) {
+    /// Adds the writes that revert the transaction to `batch`. The state must [match](UndoRecord::matches).
+    pub fn revert_into(self, batch: &mut Batch) {
         for (spec, rows) in self.rows {
             for (key, value) in rows {
                 match value {
@@ -136,12 +144,12 @@ impl Before {
             }
         }
         for (spec, owners) in self.lists {
-            for grown in owners {
-                for ordinal in grown.base..grown.base.saturating_add(grown.added) {
-                    batch.delete(spec, entry_key(&grown.owner, ordinal));
+            for growth in owners {
+                for ordinal in growth.base..growth.base.saturating_add(growth.added) {
+                    batch.delete(spec, entry_key(&growth.owner, ordinal));
                 }
-                let count_key = count_key(spec, &grown);
-                match grown.base {
+                let count_key = count_key(spec, &growth);
+                match growth.base {
                     0 => batch.delete(COUNT, count_key),
                     base => batch.put_with(COUNT, |out| out.extend(count_key), |out| base.encode(out)),
                 }
@@ -149,7 +157,7 @@ impl Before {
         }
     }
 
-    /// The bytes to be stored.
+    /// Encodes the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = self.left.to_be_bytes().to_vec();
         put_tables(
@@ -167,16 +175,16 @@ impl Before {
         put_tables(
             &self.lists,
             &mut out,
-            |grown| &grown.owner,
-            |grown, out| {
-                put_varint(grown.base, out);
-                put_varint(grown.added, out);
+            |growth| &growth.owner,
+            |growth, out| {
+                put_varint(growth.base, out);
+                put_varint(growth.added, out);
             },
         );
         out
     }
 
-    /// What was stored, of a database with `tables`; `None` if `bytes` are not that.
+    /// Decodes a record of a database with `tables`; `None` if `bytes` are malformed.
     pub fn decode(mut bytes: &[u8], tables: &[&'static TableSpec]) -> Option<Self> {
         let (left, rest) = bytes.split_first_chunk()?;
         bytes = rest;
@@ -188,13 +196,13 @@ impl Before {
             Some((key, value))
         })?;
         let lists = take_tables(&mut bytes, tables, |owner, input| {
-            Some(Grown { owner, base: take_varint(input)?, added: take_varint(input)? })
+            Some(ListGrowth { owner, base: take_varint(input)?, added: take_varint(input)? })
         })?;
         bytes.is_empty().then_some(Self { rows, lists, left: u64::from_be_bytes(*left) })
     }
 }
 
-/// With lengths in front, so that bytes cannot move between a key and a value unnoticed.
+/// Hashes a row, length-prefixed, so that shifting bytes between key and value changes the hash.
 fn hash_row(hash: &mut Hasher, spec: &TableSpec, key: &[u8], value: Option<&[u8]>) {
     hash.write(&[spec.tag, u8::from(value.is_some())]);
     for part in [key, value.unwrap_or_default()] {
@@ -203,8 +211,8 @@ fn hash_row(hash: &mut Hasher, spec: &TableSpec, key: &[u8], value: Option<&[u8]
     }
 }
 
-fn count_key(spec: &TableSpec, grown: &Grown) -> Vec<u8> {
-    [&[spec.tag][..], &grown.owner].concat()
+fn count_key(spec: &TableSpec, growth: &ListGrowth) -> Vec<u8> {
+    [&[spec.tag][..], &growth.owner].concat()
 }
 
 fn length<T>(of: &[T]) -> u64 {

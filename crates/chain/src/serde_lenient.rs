@@ -1,5 +1,5 @@
-//! How members of a node's JSON are read: strings borrowed where they hold no escape, numbers written as numbers or as
-//! decimal strings, and `null` for what is empty (Go prints a nil list and a nil string so).
+//! Lenient serde deserializers for node JSON: strings (borrowed if they have no escapes), numbers as JSON numbers or
+//! decimal strings, and `null` for empty values (Go encodes a nil list and a nil string so).
 
 use std::borrow::Cow;
 use std::fmt;

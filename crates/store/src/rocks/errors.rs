@@ -1,24 +1,25 @@
-//! RocksDB's errors in our words.
+//! Mapping of RocksDB errors to [`Error`].
 //!
-//! What must hold: RocksDB gives no codes beyond the first words of its text, so all reading of that text
-//! is here.
+//! # Invariants
+//!
+//! RocksDB reports little beyond the text of its messages, so this module alone parses that text.
 
 use std::path::Path;
 
 use rocksdb::ErrorKind;
 
-use super::space;
-use crate::{engine::TableSpec, error::Error};
+use super::disk::free_bytes;
+use crate::{error::Error, spec::TableSpec};
 
-/// The error that came of `doing` something with the database in `path`.
-pub(super) fn fault(path: &Path, doing: &'static str, error: rocksdb::Error) -> Error {
+/// Maps an error of the operation `doing` on the database in `path`.
+pub(super) fn map_error(path: &Path, doing: &'static str, error: rocksdb::Error) -> Error {
     let path = path.to_owned();
     let kind = error.kind();
     let message = error.into_string();
     match kind {
-        ErrorKind::IOError if LOCKED.iter().any(|words| message.contains(words)) => Error::InUse { path },
+        ErrorKind::IOError if LOCKED.iter().any(|text| message.contains(text)) => Error::InUse { path },
         ErrorKind::IOError if message.contains(FULL) => {
-            let free = space::free(&path).unwrap_or(0);
+            let free = free_bytes(&path).unwrap_or(0);
             Error::NoSpace { path, free, reserve: 0 }
         }
         ErrorKind::Corruption => {
@@ -28,8 +29,8 @@ pub(super) fn fault(path: &Path, doing: &'static str, error: rocksdb::Error) -> 
     }
 }
 
-/// The same error, with the table that it is of.
-pub(super) fn of_table(table: &'static TableSpec, error: Error) -> Error {
+/// Adds the table name to a corruption error.
+pub(super) fn with_table(table: &'static TableSpec, error: Error) -> Error {
     match error {
         Error::Damaged { path, file, message, table: _ } => {
             Error::Damaged { path, table: Some(table.name), file, message }
@@ -38,21 +39,20 @@ pub(super) fn of_table(table: &'static TableSpec, error: Error) -> Error {
     }
 }
 
-/// The first name of a table file in RocksDB's words, which give it with its path or without, and with the marks of the
-/// sentence behind it.
+/// The first table file name in a RocksDB message. The name may follow a path and precede punctuation.
 fn table_file(message: &str) -> Option<&str> {
     let (before, _) = message.split_once(TABLE)?;
     let start = before.rfind(|letter: char| !letter.is_ascii_digit()).map_or(0, |at| at + 1);
     message.get(start..before.len() + TABLE.len()).filter(|name| name.len() > TABLE.len())
 }
 
-/// How the names of table files end.
+/// Extension of table files.
 const TABLE: &str = ".sst";
 
-/// What RocksDB 11.8 says (`env/fs_posix.cc`, `LockFile`) of a lock in this process, and in another one.
+/// RocksDB 11.8's messages (`env/fs_posix.cc`, `LockFile`) for a lock of this process and of another one.
 const LOCKED: [&str; 2] = ["lock hold by current process", "While lock file"];
 
-/// What RocksDB says of ENOSPC (`env/io_posix.cc`, `IOError`), and of every write until it has recovered from one.
+/// RocksDB's message for ENOSPC (`env/io_posix.cc`, `IOError`) and for every write until it has recovered from it.
 const FULL: &str = "No space left on device";
 
 #[cfg(test)]
@@ -60,11 +60,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_damaged_file_is_found_in_what_rocksdb_says() {
-        let said = "Corruption: block checksum mismatch: stored = 1, computed = 2, type = 4  in /a/b.sst.d/000012.sst \
+    fn the_corrupt_file_is_parsed_from_the_message() {
+        let message = "Corruption: block checksum mismatch: stored = 1, computed = 2, type = 4  in /a/b.sst.d/000012.sst \
                     offset 0 size 4096";
         assert_eq!(table_file("Corruption: bad magic number in 000009.sst."), Some("000009.sst"));
-        assert_eq!(table_file(&said.replace("/b.sst.d", "")), Some("000012.sst"));
+        assert_eq!(table_file(&message.replace("/b.sst.d", "")), Some("000012.sst"));
         assert_eq!(table_file("Corruption: a bad record"), None);
         assert_eq!(table_file(".sst"), None);
     }

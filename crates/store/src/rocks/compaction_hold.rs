@@ -1,8 +1,11 @@
-//! Damaged tables are not compacted: a compaction that runs into damage makes RocksDB refuse every write, of all tables,
-//! until the database is opened again, and there it happens again.
+//! Compaction hold: automatic compaction is off for corrupt tables. A compaction that reads corrupt data makes RocksDB
+//! refuse every write to all tables until the database is reopened, and then fails again.
 //!
-//! What must hold: what is known to be damaged stays known over a restart, until it is salvaged or was read whole by its
-//! owner. Where a compaction finds the damage first, this process writes no more; the next one does.
+//! # Invariants
+//!
+//! A marker file keeps the names of corrupt tables over restarts, until a salvage or a complete read by the owner
+//! clears them. If a compaction is the first to find the corruption, this process cannot write any more, but the next
+//! one can.
 
 use std::{
     collections::BTreeSet,
@@ -14,23 +17,23 @@ use std::{
 
 use rocksdb::DB;
 
-use super::fault::fault;
-use crate::{engine::TableSpec, error::Error};
+use super::errors::map_error;
+use crate::{error::Error, spec::TableSpec};
 
-/// Names of the damaged tables, one a line. Beside RocksDB's files, which have other names.
+/// Marker file with the names of the corrupt tables, one per line. Its name differs from all RocksDB file names.
 const MARKER: &str = "DAMAGED";
 
-/// Its name while it is written.
+/// Temporary name of the marker while it is written.
 const NEW_MARKER: &str = "DAMAGED.new";
 
-pub(super) struct Still {
+pub(super) struct CompactionHold {
     path: PathBuf,
     tables: Mutex<BTreeSet<String>>,
 }
 
-impl Still {
-    /// The damaged tables of the database in `path` that are known.
-    pub(super) fn known(path: &Path) -> Result<Self, Error> {
+impl CompactionHold {
+    /// Reads the marker of the database in `path`.
+    pub(super) fn load(path: &Path) -> Result<Self, Error> {
         let text = match fs::read_to_string(path.join(MARKER)) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -40,13 +43,13 @@ impl Still {
         Ok(Self { path: path.to_owned(), tables: Mutex::new(tables) })
     }
 
-    /// Their names.
+    /// Names of the tables on hold.
     pub(super) fn tables(&self) -> BTreeSet<String> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Leaves the table alone that `error` says to be damaged. It is reported already, so nothing of this can fail.
-    pub(super) fn note(&self, db: &DB, error: &Error) {
+    /// Puts the table that `error` reports as corrupt on hold. Best effort, because the caller reports `error` already.
+    pub(super) fn record(&self, db: &DB, error: &Error) {
         let Error::Damaged { table, file, .. } = error else { return };
         let Some(table) = table.map(str::to_owned).or_else(|| table_of(db, file.as_deref()?)) else { return };
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,42 +60,43 @@ impl Still {
             database = %self.path.display(), table,
             "a damaged table is not compacted any more and grows: stop the process and repair the database"
         );
-        // If it cannot be set now, the marker does it at the next start.
-        drop(compact(db, &table, false));
-        // On a full disk or a failing device; then it is found again after the next start.
+        // On failure, the marker applies at the next start.
+        drop(set_compaction(db, &table, false));
+        // Fails on a full disk or a failing device; the next process then finds the corruption again.
         drop(write(&self.path, &tables));
     }
 
-    /// Compacts the table again, of which every row was read.
-    pub(super) fn release(&self, db: &DB, table: &'static TableSpec) -> Result<(), Error> {
+    /// Re-enables compaction of a table after all its rows were read.
+    pub(super) fn resume(&self, db: &DB, table: &'static TableSpec) -> Result<(), Error> {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         if tables.remove(table.name) {
             write(&self.path, &tables)?;
-            compact(db, table.name, true).map_err(|error| fault(&self.path, "compacting again", error))?;
+            set_compaction(db, table.name, true)
+                .map_err(|error| map_error(&self.path, "compacting again", error))?;
         }
         Ok(())
     }
 
-    /// Forgets one of them, whoever opens the database next.
-    pub(super) fn forget_table(path: &Path, table: &'static TableSpec) -> Result<(), Error> {
-        let mut tables = Self::known(path)?.tables();
+    /// Removes one table from the marker.
+    pub(super) fn clear_table(path: &Path, table: &'static TableSpec) -> Result<(), Error> {
+        let mut tables = Self::load(path)?.tables();
         if tables.remove(table.name) { write(path, &tables) } else { Ok(()) }
     }
 
-    /// Forgets all of them.
-    pub(super) fn forget(path: &Path) -> Result<(), Error> {
+    /// Removes the marker.
+    pub(super) fn clear(path: &Path) -> Result<(), Error> {
         write(path, &BTreeSet::new())
     }
 }
 
-/// Whether RocksDB is to compact the table by itself.
-fn compact(db: &DB, table: &str, automatic: bool) -> Result<(), rocksdb::Error> {
+/// Turns automatic compaction of a table on or off.
+fn set_compaction(db: &DB, table: &str, automatic: bool) -> Result<(), rocksdb::Error> {
     let disabled = if automatic { "false" } else { "true" };
     let Some(family) = db.cf_handle(table) else { return Ok(()) };
     db.set_options_cf(family, &[("disable_auto_compactions", disabled)])
 }
 
-/// Writes the marker anew. It is never there in part: a full disk leaves the one before.
+/// Replaces the marker atomically: a full disk leaves the previous one.
 fn write(path: &Path, tables: &BTreeSet<String>) -> Result<(), Error> {
     let (marker, new) = (path.join(MARKER), path.join(NEW_MARKER));
     let written = if tables.is_empty() {
@@ -107,9 +111,9 @@ fn write(path: &Path, tables: &BTreeSet<String>) -> Result<(), Error> {
     written.map_err(|error| failed(path, &error))
 }
 
-/// The table that a file is of.
+/// The table of a table file.
 fn table_of(db: &DB, file: &str) -> Option<String> {
-    // A list that cannot be had names no table.
+    // Without a file list there is no answer.
     let files = db.live_files().unwrap_or_default();
     let found = files.into_iter().find(|live| live.name.trim_start_matches('/') == file);
     found.map(|live| live.column_family_name)

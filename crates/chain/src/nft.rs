@@ -1,6 +1,8 @@
-//! What the events of a block say about NFTs, and what look-ups about them answer.
+//! NFT events of a block, and answers of metadata queries.
 //!
-//! Holds: events come in strict chain order, block events included, so that replaying them one by one ends where the
+//! # Invariants
+//!
+//! Events come in strict chain order, block events included, so that replaying them one by one ends where the
 //! chain is (indexing §8, T14); they say what happened and not what follows, which needs the index. Event types and
 //! keys must be exactly those of the chain: work that a failed IBC callback undid is still printed, renamed
 //! (indexing §17). What is malformed is passed over, because contracts choose most of these values.
@@ -26,7 +28,7 @@ pub enum NftEvent {
     Create {
         /// The collection's object.
         collection: Account,
-        /// Who made it.
+        /// Its creator.
         creator: Account,
         /// Its name, without NULs.
         name: String,
@@ -46,14 +48,14 @@ pub enum NftEvent {
         object: Option<Account>,
         /// Its first owner. `None` where the event does not tell: a Move object from before this transaction.
         owner: Option<Account>,
-        /// Its URI. `None` where the event does not tell; whoever wants it asks the chain.
+        /// Its URI. `None` where the event does not contain it; the chain can be queried for it.
         uri: Option<String>,
     },
     /// A token, or on Move any other object, has a new owner.
     Transfer {
         /// The token.
         token: TokenRef,
-        /// Who has it now.
+        /// Its new owner.
         to: Account,
     },
     /// A token is gone.

@@ -1,31 +1,35 @@
-//! What of a table cannot be read: every row is, and where one cannot be, the next one that can is looked for.
+//! Detection of unreadable key ranges: a full scan that continues after corrupt blocks and files.
 //!
-//! What must hold: a row outside the stretches that are reported was read and its checksum was right; memory does not grow
-//! with the table. A damaged filter is not found, because RocksDB reads the rows themselves where it cannot ask one.
+//! # Invariants
+//!
+//! * Every row outside the reported ranges was read, with a correct checksum.
+//! * Memory does not grow with the table.
+//!
+//! Corrupt filter blocks are not detected, because RocksDB then reads the rows instead.
 
 use std::{fmt, iter, path::Path};
 
 use rocksdb::{DB, DBRawIterator, LiveFile, ReadOptions};
 
-use super::{Handle, RocksOptions, RocksStore, Role, directory, family, fault::fault};
-use crate::{engine::TableSpec, error::Error};
+use super::{Handle, RocksOptions, RocksStore, Role, directory, errors::map_error, family};
+use crate::{error::Error, spec::TableSpec};
 
-/// Rows of a table that cannot be read.
+/// A key range of a table that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct CorruptRange {
     /// Name of the table.
     pub table: &'static str,
-    /// Name of the file with the damaged bytes, where RocksDB tells it.
+    /// Name of the corrupt file, if RocksDB reports it.
     pub file: Option<String>,
-    /// The last key before them that can be read; `None` if there is none.
+    /// The last readable key before the range; `None` if there is none.
     pub after: Option<Vec<u8>>,
-    /// The first key behind them that can be read; `None` if there is none.
+    /// The first readable key after the range; `None` if there is none.
     pub before: Option<Vec<u8>>,
-    /// RocksDB's own words.
+    /// RocksDB's message.
     pub reason: String,
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for CorruptRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key =
             |key: &Option<Vec<u8>>, none: &str| key.as_ref().map_or_else(|| none.to_owned(), hex::encode);
@@ -39,40 +43,40 @@ impl fmt::Display for Damage {
     }
 }
 
-/// More stretches than this in one table, and what is left of it is given up: a device that fails everywhere.
-const MAX_STRETCHES: usize = 1000;
+/// After so many ranges in one table, the rest of the table counts as unreadable: the whole device fails.
+const MAX_RANGES: usize = 1000;
 
 impl RocksStore {
-    /// Reads every row of every table of the database in `path`, which another process may own and write, and reports those
-    /// that cannot be read. Takes as long as reading the whole database.
-    pub fn damage(
+    /// Reads all rows of the database in `path`, which another process may own and write, and returns the unreadable
+    /// ranges. Takes as long as reading the whole database.
+    pub fn find_corruption(
         path: &Path,
         tables: &'static [&'static TableSpec],
         options: RocksOptions,
-    ) -> Result<Vec<Damage>, Error> {
+    ) -> Result<Vec<CorruptRange>, Error> {
         directory::check_followed(path, tables)?;
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match look(path, tables, options) {
-                // An owner may have deleted a file between the moment that it was listed and that it was opened.
+            match find(path, tables, options) {
+                // The owner may have deleted a file after it was listed and before it was opened.
                 Err(Error::Engine { .. }) if attempts < MAX_ATTEMPTS => {}
                 outcome => return outcome,
             }
         }
     }
 
-    /// Reads every row of the tables that are not compacted because they were found damaged, reports those that cannot be
-    /// read, and has the tables compacted again of which all can be: the device may have failed for a while only.
-    pub fn recheck(&self) -> Result<Vec<Damage>, Error> {
-        let Role::Owner { handle, still, .. } = &self.role else {
+    /// Reads all rows of the tables on compaction hold and returns the unreadable ranges. Re-enables compaction of the
+    /// tables without any, because the device may have failed only temporarily.
+    pub fn recheck(&self) -> Result<Vec<CorruptRange>, Error> {
+        let Role::Owner { handle, hold, .. } = &self.role else {
             return Err(Error::ReadOnly { path: self.path.clone() });
         };
-        let (damaged, mut found) = (still.tables(), Vec::new());
+        let (damaged, mut found) = (hold.tables(), Vec::new());
         for table in self.tables.iter().filter(|table| damaged.contains(table.name)) {
-            let damage = Scan::of(&handle.db, &self.path, table).rows(|_, _| Ok(()))?;
+            let damage = SalvageScan::lossy(&handle.db, &self.path, table).rows(|_, _| Ok(()))?;
             if damage.is_empty() {
-                still.release(&handle.db, table)?;
+                hold.resume(&handle.db, table)?;
             }
             found.extend(damage);
         }
@@ -80,59 +84,65 @@ impl RocksStore {
     }
 }
 
-/// Nothing is deleted as fast as a database is opened so many times in a row.
+/// Deletions do not interfere with so many consecutive opens.
 const MAX_ATTEMPTS: u32 = 4;
 
-/// Not as a follower: a secondary instance of RocksDB goes back to the state before a file that it cannot open.
-fn look(
+/// Uses a read-only instance: a secondary would show the version before a file that it cannot open.
+fn find(
     path: &Path,
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
-) -> Result<Vec<Damage>, Error> {
+) -> Result<Vec<CorruptRange>, Error> {
     let handle = open(path, tables, options)?;
     let mut found = Vec::new();
     for table in tables {
-        let scan = Scan::of(&handle.db, path, table);
+        let scan = SalvageScan::lossy(&handle.db, path, table);
         found.extend(scan.rows(|_, _| Ok(()))?);
     }
     Ok(found)
 }
 
-/// The database as it is now, also if some of its files cannot be opened.
+/// Opens the current state read-only, even if some files cannot be opened.
 pub(super) fn open(
     path: &Path,
     tables: &'static [&'static TableSpec],
     options: RocksOptions,
 ) -> Result<Handle, Error> {
-    DB::open_cf_descriptors_read_only(&RocksOptions::looker(), path, options.still_families(tables), false)
-        .map(|db| Handle { db })
-        .map_err(|error| fault(path, "looking for damage", error))
+    DB::open_cf_descriptors_read_only(
+        &RocksOptions::read_only(),
+        path,
+        options.families_on_hold(tables),
+        false,
+    )
+    .map(|db| Handle { db })
+    .map_err(|error| map_error(path, "looking for damage", error))
 }
 
-/// A table that is read around its damage.
-pub(super) struct Scan<'a> {
+/// A scan of a table that skips corrupt ranges.
+pub(super) struct SalvageScan<'a> {
     db: &'a DB,
     store: &'a Path,
     table: &'static TableSpec,
-    sparing: bool,
+    /// Fail if healthy files hold rows that the scan cannot reach.
+    lossless: bool,
 }
 
-impl<'a> Scan<'a> {
-    /// One that reports all that it cannot reach.
-    pub(super) fn of(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
-        Self { db, store, table, sparing: false }
+impl<'a> SalvageScan<'a> {
+    /// Reports every row that it cannot reach as unreadable.
+    pub(super) fn lossy(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
+        Self { db, store, table, lossless: false }
     }
 
-    /// One that fails where it cannot reach rows of files that are sound: for who deletes what is reported.
-    pub(super) fn sparing(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
-        Self { db, store, table, sparing: true }
+    /// Fails if it cannot reach rows of healthy files: for a caller that deletes the reported ranges.
+    pub(super) fn lossless(db: &'a DB, store: &'a Path, table: &'static TableSpec) -> Self {
+        Self { db, store, table, lossless: true }
     }
 
-    /// Gives every readable row to `visit`, in order, and returns the stretches that are not.
+    /// Calls `visit` for every readable row, in order, and returns the unreadable ranges.
     pub(super) fn rows(
         &self,
         mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
-    ) -> Result<Vec<Damage>, Error> {
+    ) -> Result<Vec<CorruptRange>, Error> {
         let mut iterator = self.iterator()?;
         iterator.seek_to_first();
         let (mut found, mut last) = (Vec::new(), None);
@@ -145,14 +155,14 @@ impl<'a> Scan<'a> {
                 iterator.next();
             }
             let Err(error) = iterator.status() else { return Ok(found) };
-            let (file, reason) = match fault(self.store, "reading", error) {
+            let (file, reason) = match map_error(self.store, "reading", error) {
                 Error::Damaged { file, message, .. } => (file, message),
                 other => return Err(other),
             };
-            let given_up = found.len() + 1 == MAX_STRETCHES;
+            let given_up = found.len() + 1 == MAX_RANGES;
             let next = if given_up { None } else { self.next_readable(last.as_deref(), file.as_deref())? };
             let before = next.as_ref().and_then(|next| next.key().map(<[u8]>::to_vec));
-            found.push(Damage { table: self.table.name, file, after: last.clone(), before, reason });
+            found.push(CorruptRange { table: self.table.name, file, after: last.clone(), before, reason });
             match next {
                 Some(next) if next.valid() => iterator = next,
                 Some(_) | None => return Ok(found),
@@ -160,13 +170,14 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// An iterator at the first row that can be read behind `last`, which is followed by damage.
+    /// An iterator at the first readable row after the corrupt range that follows `last`.
     fn next_readable(
         &self,
         last: Option<&[u8]>,
         damaged: Option<&str>,
     ) -> Result<Option<DBRawIterator<'_>>, Error> {
-        let mut files = self.db.live_files().map_err(|error| fault(self.store, "listing files", error))?;
+        let mut files =
+            self.db.live_files().map_err(|error| map_error(self.store, "listing files", error))?;
         files.retain(|file| file.column_family_name == self.table.name);
         let mut bad = last.unwrap_or_default().to_vec();
         let mut good = None;
@@ -177,10 +188,10 @@ impl<'a> Scan<'a> {
             }
         }
         let Some(mut good) = good else {
-            return self.out_of_reach(&files, last, damaged).map(|()| None);
+            return self.unreachable_rows(&files, last, damaged).map(|()| None);
         };
-        // Halving all of what is between would jump over rows between two damaged blocks. So the first readable key is looked
-        // for at distances from `last` that double, and halved is only the last doubling.
+        // A binary search over the whole gap could jump over rows between two corrupt blocks. So an exponential search
+        // from `last` finds the first readable step, and the binary search covers only that step.
         let steps: Vec<_> = iter::successors(between(&bad, &good), |far| between(&bad, far)).collect();
         for step in steps.into_iter().rev() {
             if self.is_readable(&step)? {
@@ -198,16 +209,16 @@ impl<'a> Scan<'a> {
         }
         let mut iterator = self.iterator()?;
         iterator.seek(&good);
-        // It could be read a moment ago: what fails now is no damage that stays where it is.
-        iterator.status().map_err(|error| fault(self.store, "reading again", error))?;
+        // This key was readable a moment ago, so a failure now is not persistent corruption.
+        iterator.status().map_err(|error| map_error(self.store, "reading again", error))?;
         Ok(Some(iterator))
     }
 
-    /// Whether the first row from `key` on can be read, or that there is none.
+    /// True if the first row at or after `key` can be read, or if there is none.
     ///
-    /// Asks an iterator of its own. RocksDB's do not recover from a block that they could not read: one that goes back to the
-    /// block that it read before that takes the damaged one for it (`BlockBasedTableIterator::InitDataBlock`, which compares
-    /// with `prev_block_offset_`).
+    /// Uses a new iterator, because a RocksDB iterator does not recover from an unreadable block: on return to the
+    /// block before it, `BlockBasedTableIterator::InitDataBlock` compares `prev_block_offset_` and reuses the corrupt
+    /// block.
     fn is_readable(&self, key: &[u8]) -> Result<bool, Error> {
         let mut iterator = self.iterator()?;
         iterator.seek(key);
@@ -220,15 +231,16 @@ impl<'a> Scan<'a> {
         Ok(self.db.raw_iterator_cf_opt(family(self.db, self.table)?, options))
     }
 
-    /// No key behind `last` can be read: a file of the first level cannot be opened, of which every one is asked for every
-    /// key. Fails if that hides rows that are not in its part of the table, and they are to be spared.
-    fn out_of_reach(
+    /// An unreadable L0 file makes every key after `last` unreadable, because each read consults all L0 files. A
+    /// lossless scan fails here if healthy files hold rows that it can no longer reach.
+    fn unreachable_rows(
         &self,
         files: &[LiveFile],
         last: Option<&[u8]>,
         damaged: Option<&str>,
     ) -> Result<(), Error> {
-        let is_damaged = |file: &LiveFile| damaged.map_or(files.len() == 1, |damaged| damaged == name(file));
+        let is_damaged =
+            |file: &LiveFile| damaged.map_or(files.len() == 1, |damaged| damaged == file_name(file));
         let part = files.iter().find(|file| is_damaged(file)).map(|file| (&file.start_key, &file.end_key));
         let hidden = files.iter().filter(|file| !is_damaged(file)).find(|file| {
             let behind = file.end_key.as_deref() > last;
@@ -236,30 +248,30 @@ impl<'a> Scan<'a> {
             behind && !inside
         });
         match hidden {
-            Some(hidden) if self.sparing => Err(Error::OutOfReach {
+            Some(hidden) if self.lossless => Err(Error::UnreachableRows {
                 path: self.store.to_owned(),
                 table: self.table.name,
                 file: damaged.map(str::to_owned),
-                hidden: name(hidden).to_owned(),
+                hidden: file_name(hidden).to_owned(),
             }),
             Some(_) | None => Ok(()),
         }
     }
 }
 
-/// The name of a table file, without the path that RocksDB puts before it.
-pub(super) fn name(file: &LiveFile) -> &str {
+/// The name of a table file without the leading slash.
+pub(super) fn file_name(file: &LiveFile) -> &str {
     file.name.trim_start_matches('/')
 }
 
-/// The first keys beyond each file that ends behind `last`, that of the damaged file first and then in order.
+/// The smallest key after each file that ends after `last`: that of the corrupt file first, then in order.
 fn ends(files: &[LiveFile], last: &[u8], damaged: Option<&str>) -> Vec<Vec<u8>> {
     let mut ends: Vec<(bool, Vec<u8>)> = files
         .iter()
         .filter_map(|file| {
             let mut end = file.end_key.clone().filter(|end| end.as_slice() >= last)?;
-            end.push(0); // The smallest key beyond it.
-            let other = damaged != Some(name(file));
+            end.push(0); // The smallest key after it.
+            let other = damaged != Some(file_name(file));
             Some((other, end))
         })
         .collect();
@@ -267,7 +279,7 @@ fn ends(files: &[LiveFile], last: &[u8], damaged: Option<&str>) -> Vec<Vec<u8>> 
     ends.into_iter().map(|(_, end)| end).collect()
 }
 
-/// A key half-way between two as long as the longer of them; `None` if there is none.
+/// The midpoint of two keys, with the longer one's length; `None` if no key lies between them.
 fn between(low: &[u8], high: &[u8]) -> Option<Vec<u8>> {
     let width = low.len().max(high.len());
     let digit = |key: &[u8], at: usize| u16::from(key.get(at).copied().unwrap_or(0));
@@ -281,7 +293,7 @@ fn between(low: &[u8], high: &[u8]) -> Option<Vec<u8>> {
     let mut middle = Vec::with_capacity(width);
     for digits in sum {
         let digits = carry * 256 + digits;
-        // Below 256, because what is halved is below 512.
+        // The quotient is below 256, because `digits` is below 512.
         middle.push(u8::try_from(digits / 2).unwrap_or(u8::MAX));
         carry = digits % 2;
     }

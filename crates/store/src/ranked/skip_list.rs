@@ -1,4 +1,4 @@
-//! One ranked set as rows: what its towers count, and how they change with an item.
+//! Indexable skip list of one owner as rows: search by rank, insertion, removal.
 
 use std::ops::Range;
 
@@ -6,74 +6,75 @@ use twox_hash::XxHash3_64;
 
 use super::{RANK, Ranked};
 use crate::{
-    engine::{Bounds, Order, Row, Snapshot, TableSpec, prefix_end},
+    engine::{Bounds, Order, Row, Snapshot, prefix_end},
     error::Error,
     key::{Key, successor},
+    spec::TableSpec,
     table::corrupt,
     txn::Txn,
     value::{put_varint, take_varint},
 };
 
-/// Heights of towers. With one item in 64 on each next level, 16 million items fill four.
+/// Number of levels above the items. With one item in 64 on each next level, 16 million items fill four.
 pub(super) const LEVELS: usize = 4;
 
-/// Rows of one read while walking: a level is walked for some 32 rows.
+/// Rows per read of a walk, which takes about 32 rows on each level.
 const CHUNK: usize = 64;
 
 /// The set of one owner.
-pub(super) struct Set {
+pub(super) struct SkipList {
     spec: &'static TableSpec,
     owner: Vec<u8>,
-    tower_bits: u32,
+    promotion_bits: u32,
 }
 
-/// What is known of a set as a whole.
+/// Length and node counts of a set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct SetMeta {
     pub(super) len: u64,
     /// Towers on level 1, 2, 3, 4.
-    pub(super) towers: [u64; LEVELS],
+    pub(super) nodes: [u64; LEVELS],
 }
 
-impl Head {
+impl SetMeta {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(8);
         put_varint(self.len, &mut out);
-        self.towers.iter().for_each(|towers| put_varint(*towers, &mut out));
+        self.nodes.iter().for_each(|nodes| put_varint(*nodes, &mut out));
         out
     }
 
-    /// The levels that have towers, highest first.
+    /// The levels that have nodes, highest first.
     fn levels(&self) -> impl Iterator<Item = usize> {
-        (1..=LEVELS).rev().filter(|level| self.towers[level - 1] > 0)
+        (1..=LEVELS).rev().filter(|level| self.nodes[level - 1] > 0)
     }
 
     fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let mut head = Self { len: take_varint(&mut bytes)?, ..Self::default() };
-        for towers in &mut head.towers {
-            *towers = take_varint(&mut bytes)?;
+        let mut meta = Self { len: take_varint(&mut bytes)?, ..Self::default() };
+        for nodes in &mut meta.nodes {
+            *nodes = take_varint(&mut bytes)?;
         }
-        bytes.is_empty().then_some(head)
+        bytes.is_empty().then_some(meta)
     }
 }
 
-/// Height of the tower of the item whose row has this key: the trailing zeros of a hash, so one in 2^`bits` has each
+/// Height of the node of the item whose row has this key: the trailing zeros of a hash, so one in 2^`bits` has each
 /// next level.
 pub(super) fn height(row_key: &[u8], bits: u32) -> usize {
     let zeros = XxHash3_64::oneshot(row_key).trailing_zeros();
     usize::try_from(zeros / bits).unwrap_or(LEVELS).min(LEVELS)
 }
 
-impl Set {
+impl SkipList {
     pub(super) fn of<R: Ranked>(owner: &R::Owner) -> Self {
-        Self { spec: R::SPEC, owner: owner.to_bytes(), tower_bits: R::TOWER_BITS }
+        Self { spec: R::SPEC, owner: owner.to_bytes(), promotion_bits: R::PROMOTION_BITS }
     }
 
-    pub(super) fn raw(spec: &'static TableSpec, owner: Vec<u8>, tower_bits: u32) -> Self {
-        Self { spec, owner, tower_bits }
+    pub(super) fn raw(spec: &'static TableSpec, owner: Vec<u8>, promotion_bits: u32) -> Self {
+        Self { spec, owner, promotion_bits }
     }
 
-    /// Key of a row in `rank`: level 0 is the head.
+    /// Key of a row in `rank`: level 0 holds the [`SetMeta`].
     pub(super) fn rank_key(&self, level: usize, item: &[u8]) -> Vec<u8> {
         let level = u8::try_from(level).unwrap_or(u8::MAX);
         [&[self.spec.tag][..], &self.owner, &[level], item].concat()
@@ -84,24 +85,24 @@ impl Set {
         [self.owner.as_slice(), item].concat()
     }
 
-    pub(super) fn head(&self, snapshot: &dyn Snapshot) -> Result<Head, Error> {
+    pub(super) fn meta(&self, snapshot: &dyn Snapshot) -> Result<SetMeta, Error> {
         let key = self.rank_key(0, &[]);
         match snapshot.get(RANK, &key)? {
-            None => Ok(Head::default()),
-            Some(value) => Head::decode(&value).ok_or_else(|| corrupt(RANK, &key, "not a set's counts")),
+            None => Ok(SetMeta::default()),
+            Some(value) => SetMeta::decode(&value).ok_or_else(|| corrupt(RANK, &key, "not a set's counts")),
         }
     }
 
-    fn put_head(&self, txn: &mut Txn<'_>, head: &Head) {
-        let value = (*head != Head::default()).then(|| head.encode());
+    fn put_meta(&self, txn: &mut Txn<'_>, meta: &SetMeta) {
+        let value = (*meta != SetMeta::default()).then(|| meta.encode());
         txn.write_raw(RANK, self.rank_key(0, &[]), value);
     }
 
     /// Number of items before `item`.
-    pub(super) fn rank(&self, snapshot: &dyn Snapshot, head: &Head, item: &[u8]) -> Result<u64, Error> {
+    pub(super) fn rank(&self, snapshot: &dyn Snapshot, meta: &SetMeta, item: &[u8]) -> Result<u64, Error> {
         let (mut rank, mut lower) = (0_u64, Vec::new());
-        for level in head.levels() {
-            let upto = |tower: &[u8], _| tower <= item;
+        for level in meta.levels() {
+            let upto = |node: &[u8], _| node <= item;
             self.walk(snapshot, level, &mut lower, &mut rank, upto)?;
         }
         let (start, end) = (self.row_key(&lower), self.row_key(item));
@@ -112,11 +113,11 @@ impl Set {
     pub(super) fn slice(
         &self,
         snapshot: &dyn Snapshot,
-        head: &Head,
+        meta: &SetMeta,
         ranks: Range<u64>,
     ) -> Result<Vec<Row>, Error> {
         let (mut rank, mut lower) = (0_u64, Vec::new());
-        for level in head.levels() {
+        for level in meta.levels() {
             let upto = |_: &[u8], rank| rank <= ranks.start;
             self.walk(snapshot, level, &mut lower, &mut rank, upto)?;
         }
@@ -131,8 +132,8 @@ impl Set {
         Ok(rows.split_off(size(ranks.start - rank)))
     }
 
-    /// Walks `level` from the tower `lower` on, as long as `go_on(tower, items before it)`: `lower` becomes the last such
-    /// tower, `rank` the number of items before it.
+    /// Walks `level` from the node `lower` on, as long as `go_on(node, items before it)`: `lower` becomes the last such
+    /// node, `rank` the number of items before it.
     fn walk(
         &self,
         snapshot: &dyn Snapshot,
@@ -144,20 +145,20 @@ impl Set {
         let prefix = self.rank_key(level, &[]);
         let end = prefix_end(&prefix);
         loop {
-            // Beyond the tower itself; no item is the beginning of another.
+            // After the node itself; no item is a prefix of another.
             let start = successor(&self.rank_key(level, lower));
             let bounds = Bounds { start: &start, end: end.as_deref() };
-            let towers = snapshot.scan(RANK, bounds, Order::Asc, CHUNK)?;
-            for (key, value) in &towers {
-                let tower = &key[prefix.len()..];
-                let before = *rank + gap(key, value)?;
-                if !go_on(tower, before) {
+            let nodes = snapshot.scan(RANK, bounds, Order::Asc, CHUNK)?;
+            for (key, value) in &nodes {
+                let node = &key[prefix.len()..];
+                let before = *rank + span(key, value)?;
+                if !go_on(node, before) {
                     return Ok(());
                 }
                 *rank = before;
-                tower.clone_into(lower);
+                node.clone_into(lower);
             }
-            if towers.len() < CHUNK {
+            if nodes.len() < CHUNK {
                 return Ok(());
             }
         }
@@ -170,26 +171,26 @@ impl Set {
         if !is_new {
             return Ok(false);
         }
-        let mut head = self.head(txn)?;
-        head.len = head.len.checked_add(1).ok_or_else(|| corrupt(RANK, &self.owner, "too many items"))?;
-        let height = height(&row_key, self.tower_bits);
+        let mut meta = self.meta(txn)?;
+        meta.len = meta.len.checked_add(1).ok_or_else(|| corrupt(RANK, &self.owner, "too many items"))?;
+        let height = height(&row_key, self.promotion_bits);
         for level in 1..=LEVELS {
-            let next = match head.towers[level - 1] {
+            let next = match meta.nodes[level - 1] {
                 0 => None,
-                _ => self.next_tower(txn, level, item)?,
+                _ => self.next_node(txn, level, item)?,
             };
             if level <= height {
-                let own = self.items_since_tower(txn, level, item)?;
+                let own = self.items_since_node(txn, level, item)?;
                 txn.write_raw(RANK, self.rank_key(level, item), Some(varint(own)));
-                head.towers[level - 1] += 1;
-                if let Some((key, gap)) = next {
-                    set_gap(txn, key, (gap + 1).checked_sub(own))?;
+                meta.nodes[level - 1] += 1;
+                if let Some((key, span)) = next {
+                    put_span(txn, key, (span + 1).checked_sub(own))?;
                 }
-            } else if let Some((key, gap)) = next {
-                set_gap(txn, key, gap.checked_add(1))?;
+            } else if let Some((key, span)) = next {
+                put_span(txn, key, span.checked_add(1))?;
             }
         }
-        self.put_head(txn, &head);
+        self.put_meta(txn, &meta);
         Ok(true)
     }
 
@@ -198,34 +199,34 @@ impl Set {
         if crate::Snapshot::get(txn, self.spec, &row_key)?.is_none() {
             return Ok(false);
         }
-        let mut head = self.head(txn)?;
-        let odd = |key: &[u8]| corrupt(RANK, key, "a set's counts do not fit its items");
-        let height = height(&row_key, self.tower_bits);
+        let mut meta = self.meta(txn)?;
+        let inconsistent = |key: &[u8]| corrupt(RANK, key, "a set's counts do not fit its items");
+        let height = height(&row_key, self.promotion_bits);
         for level in 1..=LEVELS {
-            if head.towers[level - 1] == 0 {
+            if meta.nodes[level - 1] == 0 {
                 continue;
             }
-            let next = self.next_tower(txn, level, item)?;
+            let next = self.next_node(txn, level, item)?;
             let mut freed = 0;
             if level <= height {
                 let key = self.rank_key(level, item);
-                let value = crate::Snapshot::get(txn, RANK, &key)?.ok_or_else(|| odd(&key))?;
-                freed = gap(&key, &value)?;
+                let value = crate::Snapshot::get(txn, RANK, &key)?.ok_or_else(|| inconsistent(&key))?;
+                freed = span(&key, &value)?;
                 txn.write_raw(RANK, key, None);
-                head.towers[level - 1] -= 1;
+                meta.nodes[level - 1] -= 1;
             }
-            if let Some((key, gap)) = next {
-                set_gap(txn, key, (gap + freed).checked_sub(1))?;
+            if let Some((key, span)) = next {
+                put_span(txn, key, (span + freed).checked_sub(1))?;
             }
         }
-        head.len = head.len.checked_sub(1).ok_or_else(|| odd(&self.owner))?;
+        meta.len = meta.len.checked_sub(1).ok_or_else(|| inconsistent(&self.owner))?;
         txn.write_raw(self.spec, row_key, None);
-        self.put_head(txn, &head);
+        self.put_meta(txn, &meta);
         Ok(true)
     }
 
-    /// The first tower beyond `item` on `level`: the key of its row, and its count.
-    fn next_tower(
+    /// The first node after `item` on `level`: the key of its row, and its span.
+    fn next_node(
         &self,
         snapshot: &dyn Snapshot,
         level: usize,
@@ -235,12 +236,12 @@ impl Set {
         let end = prefix_end(&self.rank_key(level, &[]));
         let bounds = Bounds { start: &start, end: end.as_deref() };
         let next = snapshot.scan(RANK, bounds, Order::Asc, 1)?.pop();
-        next.map(|(key, value)| gap(&key, &value).map(|gap| (key, gap))).transpose()
+        next.map(|(key, value)| span(&key, &value).map(|span| (key, span))).transpose()
     }
 
-    /// Items from the tower before `item` on `level` up to, and without, `item`, which has its tower on the levels below
+    /// Items from the node before `item` on `level` up to, and without, `item`, which has its node on the levels below
     /// and is not counted yet by those above.
-    fn items_since_tower(&self, snapshot: &dyn Snapshot, level: usize, item: &[u8]) -> Result<u64, Error> {
+    fn items_since_node(&self, snapshot: &dyn Snapshot, level: usize, item: &[u8]) -> Result<u64, Error> {
         let (prefix, end) = (self.rank_key(level, &[]), self.rank_key(level, item));
         let bounds = Bounds { start: &prefix, end: Some(&end) };
         let before = snapshot.scan(RANK, bounds, Order::Desc, 1)?.pop();
@@ -249,14 +250,14 @@ impl Set {
             return count(snapshot, self.spec, &self.row_key(&lower), &self.row_key(item));
         }
         let (mut lower, mut items) = (lower, 0);
-        self.walk(snapshot, level - 1, &mut lower, &mut items, |tower, _| tower <= item)?;
+        self.walk(snapshot, level - 1, &mut lower, &mut items, |node, _| node <= item)?;
         Ok(items)
     }
 }
 
-fn set_gap(txn: &mut Txn<'_>, key: Vec<u8>, gap: Option<u64>) -> Result<(), Error> {
-    let gap = gap.ok_or_else(|| corrupt(RANK, &key, "a set's counts do not fit its items"))?;
-    txn.write_raw(RANK, key, Some(varint(gap)));
+fn put_span(txn: &mut Txn<'_>, key: Vec<u8>, span: Option<u64>) -> Result<(), Error> {
+    let span = span.ok_or_else(|| corrupt(RANK, &key, "a set's counts do not fit its items"))?;
+    txn.write_raw(RANK, key, Some(varint(span)));
     Ok(())
 }
 
@@ -279,7 +280,7 @@ pub(super) fn varint(number: u64) -> Vec<u8> {
     out
 }
 
-fn gap(key: &[u8], mut value: &[u8]) -> Result<u64, Error> {
-    let gap = take_varint(&mut value).filter(|_| value.is_empty());
-    gap.ok_or_else(|| corrupt(RANK, key, "the value is not a varint"))
+fn span(key: &[u8], mut value: &[u8]) -> Result<u64, Error> {
+    let span = take_varint(&mut value).filter(|_| value.is_empty());
+    span.ok_or_else(|| corrupt(RANK, key, "the value is not a varint"))
 }

@@ -1,0 +1,17 @@
+//! Sanitization of texts that contracts choose: removes NULs and limits the length.
+//!
+//! A NUL is invisible and breaks some clients; the deployed server removes it as well (indexing §8.2).
+
+/// The longest accepted name or URI, in bytes. A longer one counts as no answer, so that no contract can fill the index
+/// with one look-up.
+pub(crate) const MAX_TEXT: usize = 256 * 1024;
+
+/// The text without NULs.
+pub(crate) fn without_nuls(text: &str) -> String {
+    text.replace('\0', "")
+}
+
+/// The text without NULs, if it is no longer than [`MAX_TEXT`].
+pub(crate) fn bounded(text: &str) -> Option<String> {
+    (text.len() <= MAX_TEXT).then(|| without_nuls(text))
+}

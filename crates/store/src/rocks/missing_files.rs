@@ -1,0 +1,55 @@
+//! Detection of table files that a secondary instance dropped silently.
+//!
+//! A RocksDB secondary skips a version whose files it cannot open (11.8, `db/version_edit_handler.cc`, "cannot be
+//! recovered; skip it") and shows an older version of the table, which may be empty.
+//!
+//! # Invariants
+//!
+//! A table file that cannot be opened is an error, never an absence of rows.
+
+use std::{collections::BTreeSet, path::Path};
+
+use rocksdb::{DB, LiveFile, ReadOptions};
+
+use super::{
+    RocksOptions,
+    corruption::{self, file_name},
+    errors::{map_error, with_table},
+    family,
+};
+use crate::{error::Error, spec::TableSpec};
+
+/// Names of the live table files of `db`.
+pub(super) fn live_files(db: &DB, path: &Path) -> Result<BTreeSet<String>, Error> {
+    Ok(files(db, path)?.iter().map(|file| file_name(file).to_owned()).collect())
+}
+
+/// Fails if one of the files `unlisted` (on disk, but not live in the secondary) belongs to the database and cannot be
+/// read. Files that are being written or deleted do not belong to it. Opens the database once more, unless `unlisted`
+/// is empty.
+pub(super) fn check(
+    path: &Path,
+    tables: &'static [&'static TableSpec],
+    options: RocksOptions,
+    unlisted: &BTreeSet<String>,
+) -> Result<(), Error> {
+    if unlisted.is_empty() {
+        return Ok(());
+    }
+    let handle = corruption::open(path, tables, options)?;
+    for file in files(&handle.db, path)?.iter().filter(|file| unlisted.contains(file_name(file))) {
+        let Some(table) = tables.iter().find(|table| table.name == file.column_family_name) else { continue };
+        let mut iterator = handle.db.raw_iterator_cf_opt(family(&handle.db, table)?, ReadOptions::default());
+        iterator.seek(file.start_key.as_deref().unwrap_or_default());
+        let read = iterator.status().map_err(|error| with_table(table, map_error(path, "following", error)));
+        // The owner may have deleted the file since.
+        if read.is_err() && path.join(file_name(file)).exists() {
+            read?;
+        }
+    }
+    Ok(())
+}
+
+fn files(db: &DB, path: &Path) -> Result<Vec<LiveFile>, Error> {
+    db.live_files().map_err(|error| map_error(path, "listing files", error))
+}
