@@ -13,6 +13,7 @@ pub(crate) mod registry;
 pub(crate) mod route;
 pub(crate) mod tx;
 pub(crate) mod unserved;
+mod wire;
 
 use serde::Serialize;
 use web::call::Call;

@@ -7,13 +7,14 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use planner::Graph;
-use registry::{Facts, Registry};
+use registry::{AssetRef, Facts, Origin, Registry};
 use tokio::sync::watch;
 use tracker::Tracker;
 
 use crate::config::Config;
 use crate::nodes::Nodes;
 use crate::quotes::Quoter;
+use crate::refresh;
 
 /// Chains and assets, the graph that they make, and what the chains said last.
 #[derive(Debug, Clone)]
@@ -103,7 +104,7 @@ impl Service {
             let world = self.world();
             tokio::select! {
                 () = &mut stop => return,
-                facts = crate::refresh::ask(&self.nodes, &world.registry, &world.facts) => self.learn(facts),
+                facts = refresh::ask(&self.nodes, &world.registry, &world.facts) => self.learn(facts),
             }
             tokio::select! {
                 () = &mut stop => return,
@@ -118,6 +119,24 @@ impl Service {
         let mut registry = self.registry.subscribe();
         // The sender lives as long as we do.
         drop(registry.wait_for(|new| !Arc::ptr_eq(new, old)).await);
+    }
+
+    /// Returns the facts including the ERC-20 that a wrapped token wraps; queries it if it is not known yet.
+    pub(crate) async fn with_contract(&self, world: &World, asset: AssetRef) -> Arc<Facts> {
+        let registry = &*world.registry;
+        let Origin::Wrapped { parent, .. } = registry[asset].origin else { return Arc::clone(&world.facts) };
+        if world.facts.contract(registry, parent).is_some() {
+            return Arc::clone(&world.facts);
+        }
+        let (chain, denom) = (&registry[registry[parent].chain], &registry[parent].denom);
+        match refresh::contract_said(&self.nodes, chain, denom).await {
+            Ok(Some(contract)) => {
+                let mut facts = Facts::clone(&world.facts);
+                facts.contracts.insert((chain.id.clone(), denom.clone()), contract);
+                Arc::new(facts)
+            }
+            Ok(None) | Err(_) => Arc::clone(&world.facts),
+        }
     }
 
     /// Reads the registry in `dir` again.

@@ -72,6 +72,20 @@ fn hex_account(text: &str, lengths: &[usize]) -> Result<Account, String> {
     Account::from_bytes(&bytes).ok_or_else(must)
 }
 
+/// A contract's address from the registry.
+pub(crate) fn contract(what: &'static str, text: &str) -> Result<Address, Refused> {
+    let parsed = text.strip_prefix("0x").and_then(|digits| digits.parse().ok());
+    parsed.ok_or_else(|| Refused::Registry { what, value: text.to_owned(), must: "0x and 40 hex digits" })
+}
+
+/// An account that an EVM can hold as it is.
+pub(crate) fn short(registry: &Registry, chain: ChainRef, person: &Person) -> Result<Address, Refused> {
+    let bytes: Result<[u8; 20], _> = person.account.as_bytes().try_into();
+    bytes
+        .map(Address::from)
+        .map_err(|_| Refused::LongAccount { address: person.text.clone(), chain: registry[chain].id.clone() })
+}
+
 /// Whose accounts a plan's transactions are.
 pub(crate) struct People {
     /// Who signs each transaction.

@@ -10,13 +10,12 @@ use chain::U256;
 use planner::{Hop, Step};
 use registry::{BridgeRef, denom};
 
-use crate::address::Person;
+use crate::address::{Person, contract, short};
 use crate::amino::{Amino as _, Call, Coin, Deposit, Invocation, Migration, Withdrawal};
 use crate::ask::Msg;
 use crate::calls::{self, Packet};
-use crate::evm::{contract, short};
 use crate::refused::Refused;
-use crate::txs::{Stretch, odd};
+use crate::tx_builder::{Stretch, odd};
 use crate::{hook, signed, wrapper};
 
 /// The only port that the wrapper sends over.

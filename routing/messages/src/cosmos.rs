@@ -6,7 +6,7 @@ use registry::AssetRef;
 use crate::amino::{Amino as _, BankSend, Coin};
 use crate::ask::Msg;
 use crate::refused::Refused;
-use crate::txs::{Stretch, odd};
+use crate::tx_builder::{Stretch, odd};
 
 impl Stretch<'_> {
     /// The messages, in order. Which hops one signature can do: `router-mechanics.md` §3.3.

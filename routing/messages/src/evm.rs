@@ -1,16 +1,15 @@
-//! Transactions of EVM chains, and addresses as an EVM has them.
+//! Transactions of EVM chains.
 
 use std::ops::Range;
 
-use alloy::primitives::Address;
 use chain::U256;
 use planner::Step;
-use registry::{ChainRef, Registry};
+use registry::ChainRef;
 
-use crate::address::Person;
+use crate::address::short;
 use crate::ask::Tx;
 use crate::refused::Refused;
-use crate::txs::{Stretch, odd};
+use crate::tx_builder::{Stretch, odd};
 use crate::{calls, hook};
 
 impl Stretch<'_> {
@@ -34,18 +33,4 @@ impl Stretch<'_> {
         };
         Ok(Tx::Evm { chain, to, value, data, approvals: Vec::new(), signer: self.signer.text.clone(), hops })
     }
-}
-
-/// A contract's address from the registry.
-pub(crate) fn contract(what: &'static str, text: &str) -> Result<Address, Refused> {
-    let parsed = text.strip_prefix("0x").and_then(|digits| digits.parse().ok());
-    parsed.ok_or_else(|| Refused::Registry { what, value: text.to_owned(), must: "0x and 40 hex digits" })
-}
-
-/// An account that an EVM can hold as it is.
-pub(crate) fn short(registry: &Registry, chain: ChainRef, person: &Person) -> Result<Address, Refused> {
-    let bytes: Result<[u8; 20], _> = person.account.as_bytes().try_into();
-    bytes
-        .map(Address::from)
-        .map_err(|_| Refused::LongAccount { address: person.text.clone(), chain: registry[chain].id.clone() })
 }

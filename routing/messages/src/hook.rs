@@ -6,11 +6,10 @@
 use chain::{Account, U256, Vm};
 use registry::{AssetRef, ChainRef, Facts, Origin, Pair, Registry};
 
-use crate::address::{self, Person};
+use crate::address::{self, Person, contract, short};
 use crate::amino::{Amino as _, Call, Invocation};
 use crate::ask::Msg;
 use crate::calls;
-use crate::evm::{contract, short};
 use crate::refused::Refused;
 use crate::wrapper;
 

@@ -11,9 +11,9 @@ use registry::{ChainRef, Leg, LegKind, OftRef, Registry};
 use crate::amino::{Amino as _, Execute};
 use crate::ask::{Approval, Msg, Tx};
 use crate::calls::{self, OftSend};
-use crate::evm::{contract, short};
+use crate::address::{contract, short};
 use crate::refused::Refused;
-use crate::txs::{Stretch, odd};
+use crate::tx_builder::{Stretch, odd};
 use crate::{bcs, hook};
 
 /// A hop of a group: where it leaves, where it lands, the fee.

@@ -33,6 +33,7 @@ mod refused;
 mod signed;
 pub mod slippage;
 mod transfer;
+mod tx_builder;
 mod txs;
 pub mod wrapper;
 

@@ -7,10 +7,10 @@ use registry::{ChainRef, End, intermediary};
 use crate::amino::{Amino as _, Coin, Invocation, Never, Transfer};
 use crate::ask::Msg;
 use crate::calls;
-use crate::evm::short;
+use crate::address::short;
 use crate::memo::Arrival;
 use crate::refused::Refused;
-use crate::txs::{Stretch, odd};
+use crate::tx_builder::{Stretch, odd};
 
 /// Receiver on a chain that only forwards. It is no address on purpose: a chain that would not forward refunds then,
 /// instead of crediting somebody.

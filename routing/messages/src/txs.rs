@@ -9,11 +9,12 @@ use chain::{U256, Vm};
 use planner::{Hop, Plan, Step};
 use registry::{AssetRef, Bridge, ChainKind, ChainRef, ChannelRef, Registry};
 
-use crate::address::{People, Person};
+use crate::address::People;
 use crate::ask::{Ask, Made, Tx};
 use crate::layer_zero;
 use crate::refused::Refused;
 use crate::slippage::Slippage;
+use crate::tx_builder::{Stretch, odd, word};
 
 /// Longest plan that is looked at: chains would not forward a packet that far.
 const MAX_HOPS: usize = 32;
@@ -34,19 +35,6 @@ pub fn transactions(ask: &Ask<'_>) -> Result<Made, Refused> {
     Ok(Made { txs, min_amount_out: least(ask, slippage)? })
 }
 
-/// One transaction's hops and whose it is.
-pub(crate) struct Stretch<'a> {
-    pub(crate) ask: &'a Ask<'a>,
-    /// One at least.
-    pub(crate) hops: &'a [Hop],
-    pub(crate) signer: &'a Person,
-    /// Who has the tokens when it is done.
-    pub(crate) end: &'a Person,
-    /// When packets are returned, Unix time in nanoseconds.
-    pub(crate) timeout: u64,
-    pub(crate) slippage: Slippage,
-}
-
 impl Stretch<'_> {
     fn tx(&self, hops: Range<usize>) -> Result<Tx, Refused> {
         let chain = self.chain_of(self.hops[0].from);
@@ -61,16 +49,6 @@ impl Stretch<'_> {
             }
         }
         Ok(Tx::Cosmos { chain, path, signer: self.signer.text.clone(), msgs: self.cosmos()?, hops })
-    }
-
-    pub(crate) fn chain_of(&self, asset: AssetRef) -> ChainRef {
-        self.ask.registry[asset].chain
-    }
-
-    /// The hops in words, for a refusal.
-    pub(crate) fn told(&self) -> String {
-        let words: Vec<&str> = self.hops.iter().map(|hop| word(hop.step)).collect();
-        words.join(", ")
     }
 }
 
@@ -155,22 +133,4 @@ fn fits(registry: &Registry, hop: &Hop) -> bool {
             leaves != lands && is(leaves, hop.from) && is(lands, hop.to)
         }
     }
-}
-
-fn word(step: Step) -> &'static str {
-    match step {
-        Step::Send => "send",
-        Step::Ibc { .. } => "IBC transfer",
-        Step::MigratedDeposit { .. } => "migrated deposit",
-        Step::MigratedWithdraw { .. } => "migrated withdrawal",
-        Step::Deposit { .. } => "deposit",
-        Step::Withdraw { .. } => "withdrawal",
-        Step::Wrap => "wrap",
-        Step::Unwrap => "unwrap",
-        Step::LayerZero { .. } => "LayerZero transfer",
-    }
-}
-
-pub(crate) fn odd(what: impl Into<String>) -> Refused {
-    Refused::Plan(what.into())
 }

@@ -10,7 +10,7 @@ use registry::AssetRef;
 
 use crate::conditions::Conditions;
 use crate::graph::EdgeKind;
-use crate::search::MAX_HOPS;
+use crate::plan::MAX_HOPS;
 
 /// No way to the target.
 const FAR: u8 = u8::MAX;

@@ -37,5 +37,4 @@ pub use echo::{BadOperation, Mismatch, same_route};
 pub use find::plan;
 pub use graph::Graph;
 pub use operation::{Operation, OperationKind, operations};
-pub use plan::{Hop, NoRoute, Plan, Quotes, Request, Step, World};
-pub use search::MAX_HOPS;
+pub use plan::{Hop, MAX_HOPS, NoRoute, Plan, Quotes, Request, Step, World};

@@ -4,6 +4,9 @@ use chain::U256;
 use registry::facts::Quote;
 use registry::{AssetRef, BridgeKind, BridgeRef, ChainRef, ChannelRef, Facts, OftRef, Registry};
 
+/// Maximum number of hops of a plan. Useful routes need at most half: up to the chain that issued a token, and down again.
+pub const MAX_HOPS: usize = 8;
+
 /// What a plan is made from.
 #[derive(Clone, Copy)]
 pub struct World<'a> {

@@ -16,10 +16,8 @@ use crate::bound::{Bounds, Trust};
 use crate::chaining::{Link, Tail};
 use crate::conditions::{Conditions, Overlook, Way};
 use crate::graph::EdgeKind;
-use crate::plan::{Request, Step};
+use crate::plan::{MAX_HOPS, Request, Step};
 
-/// The most hops of a plan. The longest that is of use has half of it: up to where a token was made, and down again.
-pub const MAX_HOPS: usize = 8;
 /// How many ways are given: the best, and alternatives.
 pub(crate) const MAX_PLANS: usize = 3;
 /// Labels that are taken at most in one search. Registries of 200 chains take some hundreds; beyond it, what was found

@@ -40,6 +40,7 @@ mod files;
 mod fingerprint;
 mod import;
 mod own;
+mod serialize;
 
 pub use build::{BadPart, Builder};
 pub use check::check;

@@ -3,7 +3,7 @@
 use chain::{U256, Vm};
 use serde::Serialize;
 
-use crate::fingerprint;
+use crate::serialize;
 
 macro_rules! reference {
     ($(#[$doc:meta])* $name:ident) => {
@@ -64,7 +64,7 @@ pub struct Chain {
     /// Cosmos or EVM.
     pub kind: ChainKind,
     /// The virtual machine of a chain of Initia, [`Vm::None`] for all others.
-    #[serde(serialize_with = "fingerprint::text")]
+    #[serde(serialize_with = "serialize::text")]
     pub vm: Vm,
     /// Whether it belongs to Initia: `init1…` and `0x…` are the same account there.
     pub initia: bool,
@@ -226,10 +226,10 @@ pub struct Terms {
     /// How long it takes; `None` takes the default of its kind.
     pub seconds: Option<u32>,
     /// Least amount that is taken, in base units of what goes in, before fees.
-    #[serde(serialize_with = "fingerprint::text")]
+    #[serde(serialize_with = "serialize::text")]
     pub min_amount: U256,
     /// Kept on the way, in base units of what goes in.
-    #[serde(serialize_with = "fingerprint::text")]
+    #[serde(serialize_with = "serialize::text")]
     pub fee_amount: U256,
     /// Kept on the way, in hundredths of a percent of what goes in, rounded up.
     pub fee_bps: u32,
@@ -323,7 +323,7 @@ pub struct Leg {
     /// Options that go with every message, hex with `0x`; `0x` leaves it to the contract.
     pub options: String,
     /// What a message costs in base units of the chain's coin, for when the contract cannot be asked.
-    #[serde(serialize_with = "fingerprint::amount")]
+    #[serde(serialize_with = "serialize::amount")]
     pub messaging_fee: Option<U256>,
     /// What leaving from here costs.
     pub terms: Terms,

@@ -5,7 +5,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
-use messages::{Ask, Made, Msg, SignedHook, Tx};
+use messages::{Ask, Made, SignedHook, Tx};
 use planner::{Operation, Plan, Request, operations, same_route};
 use registry::Registry;
 use serde::Serialize;
@@ -18,8 +18,8 @@ use web::schema::{Field, Kind, Schema};
 
 use super::fees::{Fee, fees};
 use super::json;
-use super::op_hook::with_contract;
 use super::route::{self, Asked};
+use super::wire::WireMsg;
 use crate::body::{Body, wrong};
 use crate::deny;
 use crate::quotes::Known;
@@ -130,19 +130,6 @@ const MAX_TIMEOUT_SECONDS: u64 = 86_400;
 /// Skip's default.
 const SLIPPAGE_PERCENT: &str = "1";
 
-/// A message as it is on the wire.
-#[derive(Serialize, Clone)]
-pub(super) struct WireMsg {
-    msg: String,
-    msg_type_url: &'static str,
-}
-
-impl From<Msg> for WireMsg {
-    fn from(msg: Msg) -> Self {
-        Self { msg: msg.msg, msg_type_url: msg.type_url }
-    }
-}
-
 #[derive(Serialize)]
 struct Answer<'a> {
     msgs: Vec<OldMsg<'a>>,
@@ -205,7 +192,7 @@ fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Re
         let addresses = body.texts("address_list")?;
         let echoed = echoed(&body)?;
         let signed_hook = signed_hook(&body)?;
-        world.facts = with_contract(service, &world, asked.request.to).await;
+        world.facts = service.with_contract(&world, asked.request.to).await;
         let (plan, known) = planned_again(service, &world, asked.request, &echoed).await?;
         let made = make(&world, &body, &plan, &addresses, signed_hook.as_ref())?;
         json(&answer(&world, &known, &plan, made, None))
