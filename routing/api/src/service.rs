@@ -1,7 +1,9 @@
-//! What the endpoints share: the world as it is known, the nodes, and the tracker.
+//! Shared state of the endpoints: registry, graph, facts, node clients and tracker.
 //!
-//! Holds: a request takes one [`World`] and keeps it to its end, so that a reload in between changes nothing for it; a
-//! registry that does not load leaves the old one in place.
+//! # Invariants
+//!
+//! * A request uses one [`World`] until it ends, so a concurrent reload does not affect it.
+//! * A registry that does not load leaves the previous one in place.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -129,7 +131,7 @@ impl Service {
             return Arc::clone(&world.facts);
         }
         let (chain, denom) = (&registry[registry[parent].chain], &registry[parent].denom);
-        match refresh::contract_said(&self.nodes, chain, denom).await {
+        match refresh::query_contract(&self.nodes, chain, denom).await {
             Ok(Some(contract)) => {
                 let mut facts = Facts::clone(&world.facts);
                 facts.contracts.insert((chain.id.clone(), denom.clone()), contract);

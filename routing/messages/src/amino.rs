@@ -1,12 +1,12 @@
-//! Messages of Cosmos chains, in the amino JSON that wallets sign.
+//! Amino JSON messages of Cosmos chains, as wallets sign them.
 //!
-//! Members stand in the order of the protobuf fields and have their names; 64-bit numbers are strings, bytes are base64
+//! Members have the names and the order of the protobuf fields; 64-bit numbers are strings, bytes are base64
 //! (`router-api.md` §7.2).
 
 use chain::U256;
 use serde::Serialize;
 
-use crate::ask::Msg;
+use crate::request::Msg;
 
 /// A type and its JSON.
 pub(crate) trait Amino: Serialize {

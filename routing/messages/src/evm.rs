@@ -6,30 +6,33 @@ use chain::U256;
 use planner::Step;
 use registry::ChainRef;
 
-use crate::address::short;
-use crate::ask::Tx;
-use crate::refused::Refused;
-use crate::tx_builder::{Stretch, odd};
+use crate::address::evm_address;
+use crate::error::BuildError;
+use crate::request::Tx;
+use crate::tx_builder::{TxBuilder, invalid_plan};
 use crate::{calls, hook};
 
-impl Stretch<'_> {
-    pub(crate) fn evm(&self, chain: ChainRef, hops: Range<usize>) -> Result<Tx, Refused> {
+impl TxBuilder<'_> {
+    pub(crate) fn evm(&self, chain: ChainRef, hops: Range<usize>) -> Result<Tx, BuildError> {
         match self.hops {
             [hop] if hop.step == Step::Send => self.evm_send(chain, hops),
             [hop] if matches!(hop.step, Step::LayerZero { .. }) => self.oft_send(chain, hops),
-            _ => Err(odd(format!("no single transaction of an EVM chain does this: {}", self.told()))),
+            _ => Err(invalid_plan(format!(
+                "no single transaction of an EVM chain does this: {}",
+                self.describe()
+            ))),
         }
     }
 
     /// The chain's coin is sent as value, a token by its contract.
-    fn evm_send(&self, chain: ChainRef, hops: Range<usize>) -> Result<Tx, Refused> {
-        let (registry, hop) = (self.ask.registry, &self.hops[0]);
+    fn evm_send(&self, chain: ChainRef, hops: Range<usize>) -> Result<Tx, BuildError> {
+        let (registry, hop) = (self.request.registry, &self.hops[0]);
         let native = registry.native_asset(chain) == Some(hop.from);
         let (to, value, data) = if native {
             (self.end.text.clone(), hop.amount_in, String::new())
         } else {
-            let call = calls::transfer(short(registry, chain, self.end)?, hop.amount_in);
-            (hook::token(registry, self.ask.facts, hop.from)?, U256::ZERO, alloy::hex::encode(call))
+            let call = calls::transfer(evm_address(registry, chain, self.end)?, hop.amount_in);
+            (hook::token(registry, self.request.facts, hop.from)?, U256::ZERO, alloy::hex::encode(call))
         };
         Ok(Tx::Evm { chain, to, value, data, approvals: Vec::new(), signer: self.signer.text.clone(), hops })
     }

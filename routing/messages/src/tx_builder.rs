@@ -3,37 +3,37 @@
 use planner::{Hop, Step};
 use registry::{AssetRef, ChainRef};
 
-use crate::address::Person;
-use crate::ask::Ask;
-use crate::refused::Refused;
+use crate::address::Party;
+use crate::error::BuildError;
+use crate::request::BuildRequest;
 use crate::slippage::Slippage;
 
 /// One transaction's hops and whose it is.
-pub(crate) struct Stretch<'a> {
-    pub(crate) ask: &'a Ask<'a>,
+pub(crate) struct TxBuilder<'a> {
+    pub(crate) request: &'a BuildRequest<'a>,
     /// One at least.
     pub(crate) hops: &'a [Hop],
-    pub(crate) signer: &'a Person,
+    pub(crate) signer: &'a Party,
     /// Who has the tokens when it is done.
-    pub(crate) end: &'a Person,
+    pub(crate) end: &'a Party,
     /// When packets are returned, Unix time in nanoseconds.
     pub(crate) timeout: u64,
     pub(crate) slippage: Slippage,
 }
 
-impl Stretch<'_> {
+impl TxBuilder<'_> {
     pub(crate) fn chain_of(&self, asset: AssetRef) -> ChainRef {
-        self.ask.registry[asset].chain
+        self.request.registry[asset].chain
     }
 
     /// The hops in words, for a refusal.
-    pub(crate) fn told(&self) -> String {
-        let words: Vec<&str> = self.hops.iter().map(|hop| word(hop.step)).collect();
+    pub(crate) fn describe(&self) -> String {
+        let words: Vec<&str> = self.hops.iter().map(|hop| step_name(hop.step)).collect();
         words.join(", ")
     }
 }
 
-pub(crate) fn word(step: Step) -> &'static str {
+pub(crate) fn step_name(step: Step) -> &'static str {
     match step {
         Step::Send => "send",
         Step::Ibc { .. } => "IBC transfer",
@@ -47,6 +47,6 @@ pub(crate) fn word(step: Step) -> &'static str {
     }
 }
 
-pub(crate) fn odd(what: impl Into<String>) -> Refused {
-    Refused::Plan(what.into())
+pub(crate) fn invalid_plan(what: impl Into<String>) -> BuildError {
+    BuildError::Plan(what.into())
 }

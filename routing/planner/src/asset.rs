@@ -1,4 +1,4 @@
-//! An asset as clients see it (`router-api.md` §4.1).
+//! JSON form of an asset (`router-api.md` §4.1).
 
 use chain::U256;
 use registry::{AssetRef, ChainKind, ChainRef, NativeCoin, Registry};
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::usd;
 
-/// The `Asset` of the wire. `symbol` and `decimals` are always told: clients sort by the one and refuse to go on without
-/// the other. Read leniently, because clients echo what they kept of it.
+/// The `Asset` of the wire. `symbol` and `decimals` are always told: clients sort by the one and refuse to go on
+/// without the other. Read leniently, because clients echo what they kept of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the names of the wire")]

@@ -1,13 +1,13 @@
-//! What a connection is at this moment: which step it takes, whether it may be taken, what it costs and how long it lasts.
+//! Current state of an edge: its step, whether it is usable, its cost and its duration.
 
 use chain::U256;
 use registry::facts::PairState;
 use registry::{BridgeKind, BridgeRef, ChannelRef, Registry, Terms};
 use rustc_hash::FxHashMap;
 
-use crate::amount::{Obstacle, Scale, Toll};
+use crate::amount::{FeeSchedule, Rejection, Scale};
 use crate::asset::FeeCoin;
-use crate::chaining::Here;
+use crate::chaining::ChainFeatures;
 use crate::graph::{Edge, EdgeKind, Graph};
 use crate::plan::{Step, World};
 
@@ -20,15 +20,15 @@ const LAYER_ZERO_SECONDS: u64 = 60;
 
 /// A connection at this moment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Way<'a> {
+pub(crate) struct EdgeState<'a> {
     /// LayerZero's fee is not in it yet.
     pub(crate) step: Step,
-    pub(crate) toll: Toll<'a>,
+    pub(crate) fees: FeeSchedule<'a>,
     pub(crate) paused: bool,
     pub(crate) seconds: u64,
     /// An IBC transfer which the wrapper would turn into one of the migrated denomination.
-    pub(crate) caught: bool,
-    pub(crate) here: Here,
+    pub(crate) migrated: bool,
+    pub(crate) features: ChainFeatures,
 }
 
 /// What holds while one plan is made. Remembers what it looked up.
@@ -36,14 +36,14 @@ pub(crate) struct Conditions<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) world: World<'a>,
     bridges: Option<&'a [BridgeKind]>,
-    ways: FxHashMap<u32, Option<Way<'a>>>,
+    ways: FxHashMap<u32, Option<EdgeState<'a>>>,
     /// A chain said of some denomination that it was migrated.
     any_migrated: bool,
 }
 
 /// What to overlook, to find out what stands in the way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Overlook {
+pub(crate) struct Relax {
     pub(crate) paused: bool,
     pub(crate) small: bool,
     pub(crate) dust: bool,
@@ -53,14 +53,14 @@ pub(crate) struct Overlook {
     pub(crate) txs: bool,
 }
 
-impl Overlook {
-    fn allows(self, obstacle: Obstacle) -> bool {
-        match obstacle {
-            Obstacle::Paused => self.paused,
-            Obstacle::TooSmall => self.small,
-            Obstacle::Dust => self.dust,
-            Obstacle::TooLarge => self.large,
-            Obstacle::NoQuote => self.quote,
+impl Relax {
+    fn allows(self, rejection: Rejection) -> bool {
+        match rejection {
+            Rejection::Paused => self.paused,
+            Rejection::TooSmall => self.small,
+            Rejection::Dust => self.dust,
+            Rejection::TooLarge => self.large,
+            Rejection::NoQuote => self.quote,
         }
     }
 }
@@ -73,7 +73,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// What an edge is now; `None` if it leads nowhere or is not asked for.
-    pub(crate) fn way(&mut self, edge: u32) -> Option<Way<'a>> {
+    pub(crate) fn way(&mut self, edge: u32) -> Option<EdgeState<'a>> {
         if let Some(way) = self.ways.get(&edge) {
             return *way;
         }
@@ -82,42 +82,42 @@ impl<'a> Conditions<'a> {
         way
     }
 
-    /// What arrives of `amount`, and the step with its fee. Where something is overlooked, what would arrive without it:
-    /// of the next amount that gets through.
+    /// What arrives of `amount`, and the step with its fee. Where something is overlooked, what would arrive without
+    /// it: of the next amount that gets through.
     pub(crate) fn take(
         &self,
-        way: &Way<'a>,
+        way: &EdgeState<'a>,
         amount: U256,
-        overlook: Overlook,
-    ) -> Result<(Step, U256), Obstacle> {
-        if way.paused && !overlook.paused {
-            return Err(Obstacle::Paused);
+        relax: Relax,
+    ) -> Result<(Step, U256), Rejection> {
+        if way.paused && !relax.paused {
+            return Err(Rejection::Paused);
         }
-        let (step, received) = self.received(way, amount, overlook)?;
-        let (obstacle, least) = match way.toll.carry(amount, received) {
+        let (step, received) = self.received(way, amount, relax)?;
+        let (rejection, least) = match way.fees.carry(amount, received) {
             Ok(out) => return Ok((step, out)),
-            Err(Obstacle::TooLarge) => (Obstacle::TooLarge, U256::ZERO),
-            Err(obstacle) => (obstacle, amount),
+            Err(Rejection::TooLarge) => (Rejection::TooLarge, U256::ZERO),
+            Err(rejection) => (rejection, amount),
         };
-        if !overlook.allows(obstacle) {
-            return Err(obstacle);
+        if !relax.allows(rejection) {
+            return Err(rejection);
         }
         // Near the end of 256 bits there is no next amount, but there is a small one.
-        let instead = way.toll.least(U256::ONE, least).or_else(|| way.toll.least(U256::ONE, U256::ZERO));
-        let instead = instead.ok_or(obstacle)?;
-        Ok((step, way.toll.carry(instead, instead)?))
+        let instead = way.fees.least(U256::ONE, least).or_else(|| way.fees.least(U256::ONE, U256::ZERO));
+        let instead = instead.ok_or(rejection)?;
+        Ok((step, way.fees.carry(instead, instead)?))
     }
 
     /// The step with its fee, and what a contract says that comes out of it.
-    fn received(&self, way: &Way<'a>, amount: U256, overlook: Overlook) -> Result<(Step, U256), Obstacle> {
+    fn received(&self, way: &EdgeState<'a>, amount: U256, relax: Relax) -> Result<(Step, U256), Rejection> {
         let Step::LayerZero { oft, from, to, .. } = way.step else { return Ok((way.step, amount)) };
-        if amount < way.toll.terms.min_amount {
+        if amount < way.fees.terms.min_amount {
             return Ok((way.step, amount));
         }
         match self.world.quotes.quote(oft, from, to, amount) {
             Some(quote) => Ok((Step::LayerZero { oft, from, to, fee: quote.native_fee }, quote.received)),
-            None if overlook.quote => Ok((way.step, amount)),
-            None => Err(Obstacle::NoQuote),
+            None if relax.quote => Ok((way.step, amount)),
+            None => Err(Rejection::NoQuote),
         }
     }
 
@@ -126,7 +126,7 @@ impl<'a> Conditions<'a> {
         self.any_migrated || !self.world.registry[bridge].migrated.is_empty()
     }
 
-    fn look_up(&self, edge: Edge) -> Option<Way<'a>> {
+    fn look_up(&self, edge: Edge) -> Option<EdgeState<'a>> {
         let World { registry, facts, .. } = self.world;
         let step = self.step(edge)?;
         if let (Some(only), Some(kind)) = (self.bridges, step.bridge_kind())
@@ -136,13 +136,13 @@ impl<'a> Conditions<'a> {
         }
         let chain = registry[edge.from].chain;
         let terms = terms(registry, edge);
-        Some(Way {
+        Some(EdgeState {
             step,
-            toll: Toll { terms, scale: scale(registry, edge) },
+            fees: FeeSchedule { terms, scale: scale(registry, edge) },
             paused: terms.paused.is_some() || self.is_stopped(edge, step),
             seconds: self.seconds(edge, step, terms),
-            caught: self.is_caught(edge, step),
-            here: Here {
+            migrated: self.takes_migrated_channel(edge, step),
+            features: ChainFeatures {
                 forwards: registry[chain].forwards,
                 hooks: step == Step::Wrap && facts.hooks_allowed(registry, chain),
             },
@@ -181,8 +181,8 @@ impl<'a> Conditions<'a> {
 
     fn migrated(&self, bridge: BridgeRef, l1_denom: &str) -> Option<ChannelRef> {
         let World { registry, facts, .. } = self.world;
-        let nobody_said = facts.bridges.is_empty() && registry[bridge].migrated.is_empty();
-        if nobody_said { None } else { facts.migrated(registry, bridge, l1_denom) }
+        let no_migration_known = facts.bridges.is_empty() && registry[bridge].migrated.is_empty();
+        if no_migration_known { None } else { facts.migrated(registry, bridge, l1_denom) }
     }
 
     fn is_stopped(&self, edge: Edge, step: Step) -> bool {
@@ -210,7 +210,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// Whether it sends a bridged coin over the channel that its bridge was migrated to.
-    fn is_caught(&self, edge: Edge, step: Step) -> bool {
+    fn takes_migrated_channel(&self, edge: Edge, step: Step) -> bool {
         let registry = self.world.registry;
         match (step, &registry[edge.from].origin) {
             (Step::Ibc { channel }, registry::Origin::Bridged { bridge, parent }) => {

@@ -1,7 +1,7 @@
-//! A plan as clients see it: the operations of the wire (`router-api.md` §6).
+//! JSON operations of a plan (`router-api.md` §6).
 //!
-//! An operation is what one bridge does. Turning a bridged coin into the wrapped token or back has no kind of its own: it
-//! is folded into the transfer of the same transaction before or behind it, and is a `swap` where there is none.
+//! One operation is one bridge transfer. Wrapping and unwrapping have no operation kind: they are folded into the
+//! adjacent transfer of the same transaction, and become a `swap` if there is none.
 
 use chain::U256;
 use registry::{Origin, Registry};

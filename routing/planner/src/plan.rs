@@ -1,10 +1,11 @@
-//! What is asked of the planner, and what it answers.
+//! Public types of the planner: requests, plans and reasons.
 
 use chain::U256;
 use registry::facts::Quote;
 use registry::{AssetRef, BridgeKind, BridgeRef, ChainRef, ChannelRef, Facts, OftRef, Registry};
 
-/// Maximum number of hops of a plan. Useful routes need at most half: up to the chain that issued a token, and down again.
+/// Maximum number of hops of a plan. Useful routes need at most half: up to the chain that issued a token, and down
+/// again.
 pub const MAX_HOPS: usize = 8;
 
 /// What a plan is made from.
@@ -97,9 +98,9 @@ impl Plan {
     }
 
     /// The chains on which an address is needed. All but the last are the user's own: the source chain, then each chain
-    /// where a later transaction is signed, because what the one before brings has to arrive under an account of the user.
-    /// The last is where the recipient is. So a chain where the user signs and the recipient is stands there twice, and a
-    /// way that stays on its chain names it twice (`router-api.md` §5.4).
+    /// where a later transaction is signed, because what the one before brings has to arrive under an account of the
+    /// user. The last is where the recipient is. So a chain where the user signs and the recipient is stands there
+    /// twice, and a way that stays on its chain names it twice (`router-api.md` §5.4).
     ///
     /// The signer of an op hook at the end of a way is not in it: `signed_op_hook` names it.
     pub fn required_chains(&self, registry: &Registry) -> Vec<ChainRef> {

@@ -1,6 +1,6 @@
-//! Amounts in US dollars, as decimal texts with two places.
+//! Amounts in US dollars, as decimal strings with two places.
 //!
-//! Exact: no floating point, so that the same amount is the same text wherever it is computed.
+//! Exact integer arithmetic, no floating point: the same amount always gives the same string.
 
 use chain::U256;
 use registry::{AssetRef, Registry};

@@ -1,7 +1,10 @@
-//! Looks for what an operator would want to know of a registry, before anybody routes over it.
+//! Consistency check of a registry for its operator, without network access.
 //!
-//! Pure: whether the nodes agree is another question. Must hold: an error is something that a route will fail at, a warning
-//! is odd and may be meant; a value of an address is never told; no route uses a part that has an error.
+//! # Invariants
+//!
+//! * An error is a part on which a route would fail; a warning is unusual and possibly intended.
+//! * Values of node addresses are never printed.
+//! * No route uses a part that has an error.
 
 use std::collections::BTreeMap;
 

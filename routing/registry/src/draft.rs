@@ -1,7 +1,11 @@
-//! What files say, before it is put together: parts that name each other by texts and may be incomplete.
+//! Drafts: parsed parts before assembly, which reference each other by name and may be incomplete.
 //!
-//! Every layout becomes drafts, so that what two of them say of one thing can be laid over each other. Must hold: a draft
-//! knows where it was said and by which kind of file, because that decides who wins and what a mistake costs.
+//! Every layout is parsed into drafts, so that several files can describe one part.
+//!
+//! # Invariants
+//!
+//! * A draft records its file position and the kind of file, which decide its precedence and the handling of its
+//!   errors.
 
 use chain::{U256, Vm};
 
@@ -25,7 +29,7 @@ pub(crate) enum Source {
 
 /// A draft with where it was said.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Placed<T> {
+pub(crate) struct Located<T> {
     pub(crate) source: Source,
     pub(crate) place: Place,
     pub(crate) part: T,
@@ -34,13 +38,13 @@ pub(crate) struct Placed<T> {
 /// All that some files say.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Draft {
-    pub(crate) chains: Vec<Placed<ChainDraft>>,
-    pub(crate) channels: Vec<Placed<ChannelDraft>>,
-    pub(crate) bridges: Vec<Placed<BridgeDraft>>,
-    pub(crate) assets: Vec<Placed<AssetDraft>>,
-    pub(crate) ofts: Vec<Placed<OftDraft>>,
-    pub(crate) venues: Vec<Placed<VenueDraft>>,
-    pub(crate) bridge_logos: Vec<Placed<(BridgeKind, String)>>,
+    pub(crate) chains: Vec<Located<ChainDraft>>,
+    pub(crate) channels: Vec<Located<ChannelDraft>>,
+    pub(crate) bridges: Vec<Located<BridgeDraft>>,
+    pub(crate) assets: Vec<Located<AssetDraft>>,
+    pub(crate) ofts: Vec<Located<OftDraft>>,
+    pub(crate) venues: Vec<Located<VenueDraft>>,
+    pub(crate) bridge_logos: Vec<Located<(BridgeKind, String)>>,
 }
 
 impl Draft {

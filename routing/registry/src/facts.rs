@@ -1,7 +1,7 @@
-//! What the chains said last, beside what the files say.
+//! Latest chain state, which supplements the registry's files.
 //!
-//! Everything is named by ids of chains, not by references, so that it outlives a reload. What was never asked, or never
-//! answered, is not there: then the files hold.
+//! Keys are chain ids, not references, so that facts survive a reload. A fact that was never queried or answered is
+//! absent; then the files apply.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,8 @@ pub struct Facts {
     pub contracts: HashMap<(String, String), String>,
     /// Whether a chain lets IBC packets call its ERC20Wrapper (`initia.ibchooks.v1`), by chain id.
     pub hooks: HashMap<String, bool>,
-    /// What an ERC20Wrapper answered about a local token, by (chain id, wrapper, local denomination), as the files spell them.
+    /// What an ERC20Wrapper answered about a local token, by (chain id, wrapper, local denomination), as the files
+    /// spell them.
     pub wrappers: HashMap<(String, String, String), WrapperFacts>,
 }
 

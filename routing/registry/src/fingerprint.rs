@@ -1,6 +1,8 @@
-//! The name of a registry's content.
+//! Fingerprint: content hash of a registry.
 //!
-//! Must hold: the same parts have the same name, whatever files they came from; any other value has another one.
+//! # Invariants
+//!
+//! * The same parts have the same fingerprint, regardless of their files; any different value changes it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The words of a registry. Plain values; the rules that connect them are kept by [`crate::build`].
+//! Types of a registry. Plain values; [`crate::build`] enforces the rules between them.
 
 use chain::{U256, Vm};
 use serde::Serialize;

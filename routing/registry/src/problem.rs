@@ -1,6 +1,9 @@
-//! What is wrong with a registry's files, and where.
+//! Problems of a registry's files and their location.
 //!
-//! Must hold: one line each, which names the file and the key and says what to do; never a value that could be a secret.
+//! # Invariants
+//!
+//! * A problem is one line that names file and key and says what to do.
+//! * It never contains a value that could be a secret.
 
 use std::fmt;
 use std::path::PathBuf;

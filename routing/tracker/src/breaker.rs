@@ -1,7 +1,11 @@
-//! A circuit breaker: after several failures in a row, no request goes to a chain for a while, and then one.
+//! Circuit breaker: after several consecutive failures, a chain gets no request for a while, then a single probe. Pure.
 //!
-//! Pure. Must hold: while the circuit is open, at most one request is on its way; one answer closes it; a request that
-//! never reports back delays the next one by [`LEASE`] and no more, and a clock that is set back by [`LAST_PAUSE`].
+//! # Invariants
+//!
+//! * While the circuit is open, at most one request is in flight.
+//! * One answer closes the circuit.
+//! * A request that never reports back delays the next one by at most [`LEASE`]; a clock that is set back, by at most
+//!   [`LAST_PAUSE`].
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What can go wrong in a tracker, apart from nodes that do not answer.
+//! Errors of the tracker, apart from node errors.
 
 use crate::unseen::Limit;
 

@@ -1,7 +1,9 @@
-//! What is known of one step of a transfer: the evidence, found on chains, and nothing else.
+//! Evidence about one hop of a transfer, as found on chains.
 //!
-//! Must hold: a hop is written to disk as it is, so a member is only ever added, with a default; every text comes from
-//! a chain and is bounded by the answer that it was in.
+//! # Invariants
+//!
+//! * A hop is stored in this form: members are only added, with a default.
+//! * Strings come from chains; the response size limit bounds them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +11,7 @@ use registry::denom;
 
 /// A transaction in a block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct TxRef {
     /// The chain's id.
     pub chain: String,
     /// The hash as it is shown: upper-case hex, or `0x` and lower-case hex on an EVM chain.
@@ -98,15 +100,15 @@ pub struct Ibc {
     /// What was sent.
     pub packet: Packet,
     /// How it follows from the hop before it.
-    pub link: Link,
+    pub link: Relation,
     /// `send_packet`.
-    pub sent: Seen,
+    pub sent: TxRef,
     /// `recv_packet`.
-    pub received: Option<Seen>,
+    pub received: Option<TxRef>,
     /// `acknowledge_packet`.
-    pub acknowledged: Option<Seen>,
+    pub acknowledged: Option<TxRef>,
     /// `timeout_packet`.
-    pub timed_out: Option<Seen>,
+    pub timed_out: Option<TxRef>,
     /// The answer, from whichever chain it was learnt first.
     pub ack: Option<Ack>,
     /// The receiving chain is past the timeout and has not received it: it can only time out.
@@ -116,7 +118,7 @@ pub struct Ibc {
 
 /// How a hop follows from the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Link {
+pub enum Relation {
     /// It is the first.
     Start,
     /// The receiving chain sent the packet on: if this hop fails, that one does.
@@ -147,9 +149,9 @@ pub struct Deposit {
     /// The ERC20Wrapper that the hook calls, if it calls one that the registry knows.
     pub wrapper: Option<String>,
     /// `initiate_token_deposit`.
-    pub sent: Seen,
+    pub sent: TxRef,
     /// `finalize_token_deposit`, and how it went.
-    pub finalized: Option<(Seen, Finalized)>,
+    pub finalized: Option<(TxRef, Finalized)>,
 }
 
 /// How a deposit ended on the rollup.
@@ -171,7 +173,7 @@ pub struct Withdrawal {
     /// The L1's id and the bridge, if the registry knows them.
     pub to: Option<(String, u64)>,
     /// How it follows from the hop before it.
-    pub link: Link,
+    pub link: Relation,
     /// Counts the withdrawals of the bridge.
     pub l2_sequence: u64,
     /// Who withdraws; for a refused deposit the text that was given as its receiver.
@@ -187,7 +189,7 @@ pub struct Withdrawal {
     /// Seconds between an output and when it can be claimed on.
     pub finalization_seconds: u64,
     /// `initiate_token_withdrawal`.
-    pub sent: Seen,
+    pub sent: TxRef,
     /// The output that covers it, as of height `output_as_of` of the L1.
     pub output: Option<Output>,
     /// How far the L1 was when its outputs were looked through.
@@ -202,7 +204,7 @@ pub struct Output {
     /// Its number, from 1.
     pub index: u64,
     /// `propose_output`.
-    pub tx: Seen,
+    pub tx: TxRef,
     /// From when on it can be claimed on; nanoseconds since 1970.
     pub claimable_at: Option<i64>,
 }
@@ -211,7 +213,7 @@ pub struct Output {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The claim; none where the L1's state says that there was one and no node has the transaction.
-    pub tx: Option<Seen>,
+    pub tx: Option<TxRef>,
 }
 
 /// Where a withdrawal is.
@@ -247,20 +249,20 @@ pub struct LayerZero {
     /// Base units of the sending chain.
     pub amount: String,
     /// The transaction that sent it.
-    pub sent: Seen,
+    pub sent: TxRef,
     /// `OFTReceived`, with base units of the receiving chain.
-    pub received: Option<(Seen, String)>,
+    pub received: Option<(TxRef, String)>,
     /// `LzReceiveAlert`: it failed and anyone may try again.
-    pub alert: Option<Seen>,
+    pub alert: Option<TxRef>,
     /// `ComposeDelivered`.
-    pub composed: Option<Seen>,
+    pub composed: Option<TxRef>,
     /// The next block of the receiving chain to look through.
     pub scanned: Option<u64>,
 }
 
 /// One step of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Hop {
+pub enum ObservedHop {
     /// An IBC packet.
     Ibc(Ibc),
     /// L1 → rollup.
@@ -271,7 +273,7 @@ pub enum Hop {
     LayerZero(LayerZero),
 }
 
-impl Hop {
+impl ObservedHop {
     /// The sending chain's id.
     pub fn from(&self) -> &str {
         match self {
@@ -293,11 +295,11 @@ impl Hop {
     }
 
     /// How it follows from the hop before it.
-    pub fn link(&self) -> Link {
+    pub fn link(&self) -> Relation {
         match self {
             Self::Ibc(hop) => hop.link,
             Self::Withdrawal(hop) => hop.link,
-            Self::Deposit(_) | Self::LayerZero(_) => Link::Start,
+            Self::Deposit(_) | Self::LayerZero(_) => Relation::Start,
         }
     }
 }

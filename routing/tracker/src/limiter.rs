@@ -1,7 +1,10 @@
-//! How much one chain is asked at once, and whether it is asked at all.
+//! Concurrency limit and circuit breaker of one chain.
 //!
-//! Must hold: requests to one chain never wait for those to another; what waits for a chain is bounded; a chain whose
-//! nodes do not answer is asked by one request at a time ([`crate::breaker`]).
+//! # Invariants
+//!
+//! * Requests to one chain never wait for requests to another chain.
+//! * The number of polls that wait for a chain is bounded.
+//! * A chain whose nodes do not answer receives one request at a time ([`crate::breaker`]).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +13,7 @@ use node::Kind;
 use tokio::sync::Semaphore;
 
 use crate::breaker::{Breaker, State};
-use crate::search::Unanswered;
+use crate::search::QueryError;
 
 /// Looks of other chains' queues that may wait for this chain; the next ones try again later. Each is a few KiB.
 const WAITING: usize = 256;
@@ -32,7 +35,7 @@ pub(crate) struct Limiter {
 pub(crate) struct Waiting(Arc<Limiter>);
 
 /// One of [`Limiter::most_looks`].
-pub(crate) type LookPermit = tokio::sync::OwnedSemaphorePermit;
+pub(crate) type PollPermit = tokio::sync::OwnedSemaphorePermit;
 
 impl Limiter {
     /// Sends `concurrency` questions at once.
@@ -54,16 +57,16 @@ impl Limiter {
         self.looks.available_permits()
     }
 
-    pub(crate) fn begin_look(&self) -> Option<LookPermit> {
+    pub(crate) fn begin_look(&self) -> Option<PollPermit> {
         Arc::clone(&self.looks).try_acquire_owned().ok()
     }
 
     /// A place among those that wait for this chain.
-    pub(crate) fn wait(self: &Arc<Self>) -> Result<Waiting, Unanswered> {
+    pub(crate) fn wait(self: &Arc<Self>) -> Result<Waiting, QueryError> {
         let one_more = |waiting: usize| (waiting < WAITING).then_some(waiting + 1);
         match self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
             Ok(_) => Ok(Waiting(Arc::clone(self))),
-            Err(_) => Err(Unanswered::Busy { chain: self.chain.clone() }),
+            Err(_) => Err(QueryError::Busy { chain: self.chain.clone() }),
         }
     }
 
@@ -75,9 +78,9 @@ impl Limiter {
     pub(crate) async fn call<T>(
         &self,
         clock: &dyn Fn() -> i64,
-        ask: impl Future<Output = Result<T, Unanswered>>,
-    ) -> Result<T, Unanswered> {
-        let silent = || Unanswered::Silent { chain: self.chain.clone() };
+        ask: impl Future<Output = Result<T, QueryError>>,
+    ) -> Result<T, QueryError> {
+        let silent = || QueryError::Silent { chain: self.chain.clone() };
         let _slot = self.slots.acquire().await.map_err(|_| silent())?;
         if !self.breaker.lock().unwrap_or_else(PoisonError::into_inner).admit(clock()) {
             return Err(silent());
@@ -106,10 +109,10 @@ impl Drop for Waiting {
 
 /// Whether a chain did not answer at all. An answer that this one question failed is one: otherwise a hash that a node
 /// cannot search for would stop the requests of everybody else.
-fn is_silence(failure: &Unanswered) -> bool {
+fn is_silence(failure: &QueryError) -> bool {
     match failure {
-        Unanswered::Node(node::Error::Faulty { .. } | node::Error::Malformed { .. }) => false,
-        Unanswered::Node(error) => error.kind() == Kind::Transient,
+        QueryError::Node(node::Error::Faulty { .. } | node::Error::Malformed { .. }) => false,
+        QueryError::Node(error) => error.kind() == Kind::Transient,
         _ => false,
     }
 }

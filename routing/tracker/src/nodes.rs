@@ -1,7 +1,10 @@
-//! The clients of the chains in the registry, made when they are first needed and again when their addresses change.
+//! Node clients by chain: created on first use and again when the addresses change.
 //!
-//! Must hold: the number of clients is that of the chains asked; an address that is none is told to the log once and
-//! left out; the limits of a chain outlive a change of its addresses.
+//! # Invariants
+//!
+//! * There is at most one set of clients per queried chain.
+//! * An invalid address is logged once and skipped.
+//! * The limiter of a chain survives a change of its addresses.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! How often, how long and how much: the bounds of following.
+//! Options of the tracker: intervals, timeouts and limits.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ pub struct Options {
     /// [`Options::LONGEST_STALL`] times this.
     pub stall: Duration,
     /// How long the acknowledgements of a transfer that is over are waited for.
-    pub settle: Duration,
+    pub post_final_watch: Duration,
     /// A withdrawal is given up when it could have been claimed for so long.
     pub claim_margin: Duration,
-    /// How long a transfer that was given up is still looked at, every [`Options::background_every`].
-    pub background: Duration,
+    /// How long a transfer that was given up is still looked at, every [`Options::abandoned_recheck_every`].
+    pub abandoned_recheck: Duration,
     /// The same for a transaction that no node has seen; then it is deleted.
     pub unseen_kept: Duration,
     /// How often that is.
-    pub background_every: Duration,
+    pub abandoned_recheck_every: Duration,
     /// While nodes do not answer, nothing is given up before this, and what no node has seen is deleted after it.
-    pub silence: Duration,
+    pub outage_grace: Duration,
     /// How long a transfer is kept after its last change, once nothing is left to learn of it.
     pub retention: Duration,
     /// Transactions that no node has seen: how many of them one client may have registered ...
@@ -53,8 +53,8 @@ impl Options {
         step.map_or(Duration::from_secs(1), |(_, every)| *every).max(Duration::from_millis(1))
     }
 
-    /// The same for a transaction that was registered so long ago and that no node has seen: half of that time again, so
-    /// that a made-up hash costs a bounded number of questions. The last look is when the grace time is over.
+    /// The same for a transaction that was registered so long ago and that no node has seen: half of that time again,
+    /// so that a made-up hash costs a bounded number of questions. The last look is when the grace time is over.
     pub fn unseen_pace(&self, quiet: Duration) -> Duration {
         const SHORTEST: Duration = Duration::from_secs(1);
         const LONGEST: Duration = Duration::from_mins(1);
@@ -70,12 +70,12 @@ impl Default for Options {
         Self {
             submitted_grace: Duration::from_mins(5),
             stall: Duration::from_mins(30),
-            settle: Duration::from_hours(1),
+            post_final_watch: Duration::from_hours(1),
             claim_margin: Duration::from_hours(7 * 24),
-            background: Duration::from_hours(24),
-            background_every: Duration::from_mins(10),
+            abandoned_recheck: Duration::from_hours(24),
+            abandoned_recheck_every: Duration::from_mins(10),
             unseen_kept: Duration::from_hours(1),
-            silence: Duration::from_hours(24),
+            outage_grace: Duration::from_hours(24),
             retention: Duration::from_hours(30 * 24),
             // A wallet has a few; a web site that is not named as a proxy may have those of many users.
             unseen_per_client: 100,

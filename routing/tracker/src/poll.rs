@@ -1,8 +1,12 @@
-//! Looks at what is due, chain by chain, and deletes what is over.
+//! Scheduler: polls due transactions chain by chain and deletes expired ones.
 //!
-//! Must hold: looks of one chain's queue never wait for those of another; of a queue, what is new is looked at first; a
-//! transaction is looked at once at a time; while a chain does not answer, what needs its answer first stays where it is
-//! and costs nothing. A row that cannot be read is put off by [`PUT_OFF`], and a full disk is waited for.
+//! # Invariants
+//!
+//! * Polls of one chain's queue never wait for those of another chain.
+//! * Within a queue, new transactions are polled first.
+//! * A transaction has at most one poll in progress.
+//! * While a chain does not answer, transactions that need it first keep their position and cost nothing.
+//! * An unreadable row is postponed by [`PUT_OFF`]; a full disk pauses polling.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -17,10 +21,10 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use store::key::Text;
 
-use crate::ask::{Asker, Home};
 use crate::breaker::State;
+use crate::chain_queries::{ChainQueries, HomeSlot};
 use crate::error::Error;
-use crate::limiter::LookPermit;
+use crate::limiter::PollPermit;
 use crate::queue::{Class, Place};
 use crate::record::moment;
 use crate::tables::TxKey;
@@ -67,8 +71,8 @@ struct Done {
 }
 
 impl Tracker {
-    /// Looks once at every transaction that is due at `now`, and stores what is new. Nodes that do not answer are no error:
-    /// what depends on them stays as it is and is looked at again.
+    /// Looks once at every transaction that is due at `now`, and stores what is new. Nodes that do not answer are no
+    /// error: what depends on them stays as it is and is looked at again.
     pub async fn poll_due(&self, now: Timestamp) -> Result<Polled, Error> {
         let _alone = self.polling.lock().await;
         let clock = || now.unix_nanos();
@@ -198,7 +202,7 @@ impl Tracker {
         for (chain, _) in self.queues.chains() {
             let is_silent = matches!(self.nodes.limiter(&chain).state(now), State::Open(_));
             let unseen = Class::UNSEEN.into_iter().filter(|_| is_silent);
-            let unseen = unseen.map(|class| (class, before(self.options.silence)));
+            let unseen = unseen.map(|class| (class, before(self.options.outage_grace)));
             for (class, by) in unseen.chain([(Class::Ended, before(self.options.retention))]) {
                 let rows = self.queues.due(&*self.store, &chain, class, by, DELETED)?;
                 is_more |= rows.len() == DELETED;
@@ -268,15 +272,15 @@ impl<'a> Looks<'a> {
         Ok(())
     }
 
-    fn add(&mut self, chain: &str, hash: Hash, place: Place, permit: LookPermit) {
+    fn add(&mut self, chain: &str, hash: Hash, place: Place, permit: PollPermit) {
         self.in_flight.entry(chain.to_owned()).or_default().insert(hash);
         let (tracker, clock, chain) = (self.tracker, self.clock, chain.to_owned());
         self.running.push(Box::pin(async move {
             let key = (Text(chain), hash);
             let registry = Arc::clone(&tracker.registry.borrow());
-            let home = Home { chain: &key.0.0, permit: Mutex::new(Some(permit)), left: &tracker.wake };
+            let home = HomeSlot { chain: &key.0.0, permit: Mutex::new(Some(permit)), left: &tracker.wake };
             let (nodes, options) = (&tracker.nodes, &tracker.options);
-            let asker = Asker { registry: &registry, nodes, options, now: clock(), clock, home };
+            let asker = ChainQueries { registry: &registry, nodes, options, now: clock(), clock, home };
             let outcome = tracker.look(&asker, &key, place).await;
             drop(asker);
             Done { key, place, outcome }

@@ -1,7 +1,10 @@
-//! The queues of the chains: which transactions are looked at next, and which are deleted next.
+//! Polling queues by chain: the order of polls and deletions.
 //!
-//! Must hold: a chain's queue is read without those of others; a row that is written is found by the next read; in memory
-//! there are a few numbers for each chain that ever had a row, and nothing for a transaction.
+//! # Invariants
+//!
+//! * A chain's queue is read without rows of other chains.
+//! * A read after a commit finds the committed row.
+//! * Memory holds a few numbers per chain that ever had a row, and nothing per transaction.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,13 +1,17 @@
-//! A registered transaction with all that is known of it, and when it is looked at next.
+//! A registered transaction with its evidence and its polling schedule. Pure.
 //!
-//! Pure. Must hold: a transfer is given up only after a look that got all its answers; whatever is not over, and not
-//! given up for long, is looked at again; whatever is over stops being looked at some day.
+//! # Invariants
+//!
+//! * A transfer is abandoned only after a poll that got all its answers, or after an outage longer than
+//!   [`Options::outage_grace`].
+//! * An unfinished transfer that is not long abandoned has a next poll.
+//! * Polling of every finished transfer stops eventually.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::hop::{Hop, Seen};
+use crate::hop::{ObservedHop, TxRef};
 use crate::options::Options;
 use crate::queue::{Class, Place};
 use crate::transfer::{State, Transfer};
@@ -50,7 +54,7 @@ pub enum Source {
     /// It was executed.
     Executed {
         /// Where.
-        tx: Seen,
+        tx: TxRef,
         /// Whether its block can no longer change.
         is_final: bool,
     },
@@ -115,7 +119,7 @@ impl Record {
                     *abandoned = Some(quiet.as_secs());
                 }
                 match *abandoned {
-                    _ if !answered && quiet >= options.silence => None,
+                    _ if !answered && quiet >= options.outage_grace => None,
                     None => Some(options.unseen_pace(quiet)),
                     Some(_) => next(*abandoned, quiet, options.unseen_kept, options),
                 }
@@ -176,39 +180,39 @@ impl Record {
 fn look(transfer: &mut Transfer, now: i64, answered: bool, options: &Options) -> Option<Duration> {
     let quiet = since(transfer.changed, now);
     if transfer.verdict().state.is_final() {
-        let is_waiting = !transfer.is_settled() && quiet < options.settle;
+        let is_waiting = !transfer.is_settled() && quiet < options.post_final_watch;
         return is_waiting.then(|| options.pace(quiet));
     }
     let patience = patience(transfer, options);
-    let patience = if answered { patience } else { patience.max(options.silence) };
+    let patience = if answered { patience } else { patience.max(options.outage_grace) };
     if transfer.abandoned.is_none() && quiet >= patience {
         transfer.abandoned = Some(quiet.as_secs());
     }
-    let wait = next(transfer.abandoned, quiet, options.background, options)?;
+    let wait = next(transfer.abandoned, quiet, options.abandoned_recheck, options)?;
     Some(transfer.hops.iter().filter_map(|hop| claimable_in(hop, now)).fold(wait, Duration::min))
 }
 
 fn next(
     abandoned: Option<u64>,
     quiet: Duration,
-    background: Duration,
+    abandoned_recheck: Duration,
     options: &Options,
 ) -> Option<Duration> {
     let Some(after) = abandoned else { return Some(options.pace(quiet)) };
-    let is_watched = quiet.saturating_sub(Duration::from_secs(after)) < background;
-    is_watched.then_some(options.background_every)
+    let is_watched = quiet.saturating_sub(Duration::from_secs(after)) < abandoned_recheck;
+    is_watched.then_some(options.abandoned_recheck_every)
 }
 
 /// How long a transfer may stand still.
 fn patience(transfer: &Transfer, options: &Options) -> Duration {
     let longest = options.stall * Options::LONGEST_STALL;
-    let wait = |hop: &Hop| match hop {
-        Hop::Ibc(hop) if hop.packet.timeout_nanos > 0 => {
+    let wait = |hop: &ObservedHop| match hop {
+        ObservedHop::Ibc(hop) if hop.packet.timeout_nanos > 0 => {
             let until =
                 Duration::from_nanos(hop.packet.timeout_nanos.saturating_sub(moment(transfer.changed)));
             (until + Duration::from_mins(10)).min(longest)
         }
-        Hop::Withdrawal(hop) => match hop.output.as_ref().and_then(|output| output.claimable_at) {
+        ObservedHop::Withdrawal(hop) => match hop.output.as_ref().and_then(|output| output.claimable_at) {
             Some(at) => since(transfer.changed, at) + options.claim_margin,
             None => Duration::from_secs(hop.finalization_seconds).saturating_add(options.claim_margin),
         },
@@ -217,8 +221,8 @@ fn patience(transfer: &Transfer, options: &Options) -> Duration {
     transfer.hops.iter().map(wait).fold(options.stall, Duration::max)
 }
 
-fn claimable_in(hop: &Hop, now: i64) -> Option<Duration> {
-    let Hop::Withdrawal(hop) = hop else { return None };
+fn claimable_in(hop: &ObservedHop, now: i64) -> Option<Duration> {
+    let ObservedHop::Withdrawal(hop) = hop else { return None };
     let at = hop.output.as_ref().filter(|_| hop.claimed.is_none())?.claimable_at?;
     (at > now).then(|| since(now, at))
 }

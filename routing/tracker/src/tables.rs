@@ -1,6 +1,6 @@
-//! What is where in the tracker's own database.
+//! Tables of the tracker's database.
 //!
-//! A transaction is found by its chain and the 32 bytes of its hash, however the hash was spelled.
+//! The key of a transaction is its chain and the 32 bytes of its hash, independent of the spelling of the hash.
 
 use chain::hash::Hash;
 use store::key::Text;

@@ -1,8 +1,11 @@
-//! The tracker: registers transactions, answers from its own database, and keeps what looks bring.
+//! The tracker: registers transactions, serves their status from its database and stores poll results.
 //!
-//! Must hold: one commit per look brings record, answer and index together, so that a process that is killed at any
-//! moment goes on where it was; after a loss of power at most what was learnt or registered since the last round of
-//! looks is gone; an answer is one point read; nothing per transaction is kept in memory.
+//! # Invariants
+//!
+//! * One commit per poll writes record, response and index together, so a killed process resumes where it was.
+//! * A power failure loses at most the results and registrations since the last polling round.
+//! * A status request is one point read.
+//! * Memory holds nothing per transaction.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -16,12 +19,12 @@ use store::key::Text;
 use store::{Counts, Durability, Order, RocksOptions, RocksStore, Store, Txn, table};
 use tokio::sync::{Notify, watch};
 
-use crate::ask::Asker;
+use crate::chain_queries::ChainQueries;
 use crate::error::{BadHash, Error, Refused, StatusError};
-use crate::look::look;
 use crate::migrate::migrate;
 use crate::nodes::Nodes;
 use crate::options::Options;
+use crate::poll_tx::poll_tx;
 use crate::queue::{Class, Place, Queues};
 use crate::record::Record;
 use crate::status;
@@ -206,12 +209,17 @@ impl Tracker {
     }
 
     /// Looks at one transaction, which stands at `place` in the queue; says whether its answer is another one now.
-    pub(crate) async fn look(&self, asker: &Asker<'_>, key: &TxKey, place: Place) -> Result<bool, Error> {
+    pub(crate) async fn look(
+        &self,
+        asker: &ChainQueries<'_>,
+        key: &TxKey,
+        place: Place,
+    ) -> Result<bool, Error> {
         let Some(before) = self.read::<Records>(key)? else {
             self.delete(key, place)?;
             return Ok(false);
         };
-        let looked = Box::pin(look(asker, before.clone(), key.1)).await;
+        let looked = Box::pin(poll_tx(asker, before.clone(), key.1)).await;
         let (mut record, now) = (looked.record, (asker.clock)());
         record.schedule(now, looked.answered, &self.options);
         let json = status::json(&record, asker.registry, now)?;

@@ -1,11 +1,13 @@
-//! One transfer: hops, one behind the other, and what they mean together.
+//! One transfer: a chain of hops and the state derived from them. Pure.
 //!
-//! Pure. Must hold: once a transfer is a success or a failure it stays that, whatever is observed later; a transfer is
-//! in error only when it cannot succeed any more, since wallets take "in error" for the end of it.
+//! # Invariants
+//!
+//! * A successful or failed transfer keeps its state for every later observation.
+//! * A transfer is in error only when it can no longer succeed, because wallets treat an error as final.
 
 use serde::{Deserialize, Serialize};
 
-use crate::hop::{Finalized, Hop, Link};
+use crate::hop::{Finalized, ObservedHop, Relation};
 use crate::state::{Observation, Progress, advance, following, is_refunded, is_settled, progress};
 
 /// The states of the wire (router-api §9.3).
@@ -60,7 +62,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     /// None for a transaction that stayed on its chain.
-    pub hops: Vec<Hop>,
+    pub hops: Vec<ObservedHop>,
     /// When something was last learnt; nanoseconds since 1970.
     pub changed: i64,
     /// Seconds after which it was given up, if it was.
@@ -70,7 +72,7 @@ pub struct Transfer {
 
 impl Transfer {
     /// Begins with one hop, or none.
-    pub fn new(first: Option<Hop>, now: i64) -> Self {
+    pub fn new(first: Option<ObservedHop>, now: i64) -> Self {
         Self { hops: first.into_iter().collect(), changed: now, abandoned: None }
     }
 
@@ -80,8 +82,9 @@ impl Transfer {
         let ended = Some(self.verdict()).filter(|verdict| verdict.state.is_final());
         let after = advance(hop.clone(), observation);
         // Behind an end, only packets that were sent on are still shown.
-        let next = following(&after, observation)
-            .filter(|next| self.hops.len() == at + 1 && (ended.is_none() || next.link() == Link::Forward));
+        let next = following(&after, observation).filter(|next| {
+            self.hops.len() == at + 1 && (ended.is_none() || next.link() == Relation::Forward)
+        });
         if after == *hop && next.is_none() {
             return false;
         }
@@ -110,7 +113,7 @@ impl Transfer {
         }
         // A packet that was sent on is answered with what became of it: good here is good there, and the other way
         // round, since what has arrived at the end does not come back.
-        let forwards = |hop: &Hop| hop.link() == Link::Forward;
+        let forwards = |hop: &ObservedHop| hop.link() == Relation::Forward;
         let later = self.hops.iter().skip(at + 1).take_while(|hop| forwards(hop));
         let mut earlier = (0..at).rev().take_while(|&i| forwards(&self.hops[i + 1]));
         let end_is_good = later.last().is_some_and(|hop| progress(hop) == Progress::Done);
@@ -129,7 +132,7 @@ impl Transfer {
                 let blocking = Some(last);
                 return Verdict { state: State::Pending, blocking, release: None, reason: None };
             }
-            let refund = self.hops[last].link() == Link::Refund;
+            let refund = self.hops[last].link() == Relation::Refund;
             let state = if refund { State::CompletedError } else { State::CompletedSuccess };
             let reason = refund.then(|| self.failed().and_then(|at| reason(&self.hops[at]))).flatten();
             let release = (!self.went_on(last)).then_some((Place::ReceiverOf(last), true));
@@ -139,7 +142,7 @@ impl Transfer {
             return Verdict { state: State::Pending, blocking: self.blocking(), release: None, reason: None };
         };
         let (place, is_there) = match &self.hops[at] {
-            Hop::Deposit(hop) if matches!(&hop.finalized, Some((_, Finalized::HookFailed(_)))) => {
+            ObservedHop::Deposit(hop) if matches!(&hop.finalized, Some((_, Finalized::HookFailed(_)))) => {
                 (Place::Uncalled(at), true)
             }
             _ => {
@@ -173,9 +176,9 @@ impl Transfer {
 
     /// Whether a packet can only time out, and nobody will send it again.
     fn is_lost(&self, at: usize) -> bool {
-        let Hop::Ibc(hop) = &self.hops[at] else { return false };
+        let ObservedHop::Ibc(hop) = &self.hops[at] else { return false };
         let sent_once = match at.checked_sub(1).map(|before| &self.hops[before]) {
-            Some(Hop::Ibc(before)) if hop.link == Link::Forward => {
+            Some(ObservedHop::Ibc(before)) if hop.link == Relation::Forward => {
                 before.packet.forward.as_ref().is_some_and(|forward| forward.retries == Some(0))
             }
             _ => true,
@@ -185,19 +188,19 @@ impl Transfer {
 
     /// Whether a packet may have been sent on by a chain that knows and has not been heard.
     fn may_go_on(&self, at: usize) -> bool {
-        let Hop::Ibc(hop) = &self.hops[at] else { return false };
+        let ObservedHop::Ibc(hop) = &self.hops[at] else { return false };
         let packet = &hop.packet;
         hop.received.is_none() && packet.to.is_some() && (packet.forward.is_some() || packet.hook.is_some())
     }
 
     /// Whether a packet was sent on to where nobody here has followed it.
     fn went_on(&self, at: usize) -> bool {
-        matches!(&self.hops[at], Hop::Ibc(hop) if hop.packet.forward.is_some())
+        matches!(&self.hops[at], ObservedHop::Ibc(hop) if hop.packet.forward.is_some())
     }
 
     /// The hop whose sender gets the tokens back when the hop `at` fails.
     fn root(&self, at: usize) -> usize {
-        (0..=at).rev().find(|&i| self.hops[i].link() != Link::Forward).unwrap_or(0)
+        (0..=at).rev().find(|&i| self.hops[i].link() != Relation::Forward).unwrap_or(0)
     }
 
     /// The first hop that is not over; if all are, the first that failed.
@@ -210,24 +213,24 @@ impl Transfer {
 }
 
 /// How far a chain was looked through is kept and is no news.
-fn is_only_scanned(before: &Hop, after: &Hop) -> bool {
-    let unscanned = |hop: &Hop| match hop.clone() {
-        Hop::LayerZero(mut hop) => {
+fn is_only_scanned(before: &ObservedHop, after: &ObservedHop) -> bool {
+    let unscanned = |hop: &ObservedHop| match hop.clone() {
+        ObservedHop::LayerZero(mut hop) => {
             hop.scanned = None;
-            Hop::LayerZero(hop)
+            ObservedHop::LayerZero(hop)
         }
         // That the L1 said the same at a greater height.
-        Hop::Withdrawal(mut hop) => {
+        ObservedHop::Withdrawal(mut hop) => {
             hop.output_as_of = 0;
-            Hop::Withdrawal(hop)
+            ObservedHop::Withdrawal(hop)
         }
         other => other,
     };
     unscanned(before) == unscanned(after)
 }
 
-fn reason(hop: &Hop) -> Option<String> {
-    let Hop::Deposit(hop) = hop else { return None };
+fn reason(hop: &ObservedHop) -> Option<String> {
+    let ObservedHop::Deposit(hop) = hop else { return None };
     match &hop.finalized {
         Some((_, Finalized::HookFailed(reason) | Finalized::DepositFailed(reason))) => Some(reason.clone()),
         _ => None,

@@ -1,4 +1,4 @@
-//! What a plan costs beyond what arrives, and what the user should know of it before signing.
+//! Fees of a plan beyond the amount out, and warnings to show before signing.
 
 use planner::{Hop, Plan, Step, WireAsset, usd};
 use registry::Registry;

@@ -1,7 +1,7 @@
-//! The hook of a deposit: what the user signs so that the rollup converts the bridged coin as soon as it has it.
+//! Endpoint `/op-hook`: the messages that a user signs so that the rollup wraps a deposited coin on arrival.
 
 use futures_util::future::BoxFuture;
-use messages::OpHookAsk;
+use messages::OpHookRequest;
 use serde::{Deserialize, Serialize};
 use web::call::Call;
 use web::endpoint::{Endpoint, Freshness, Handler, Method, Param};
@@ -75,7 +75,7 @@ fn op_hook<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result
         let Pair { source, dest } = Pair::read(&body, &world.registry)?;
         let source_address = body.required("source_address")?;
         world.facts = service.with_contract(&world, dest.asset).await;
-        let ask = OpHookAsk {
+        let ask = OpHookRequest {
             registry: &world.registry,
             facts: &world.facts,
             source: source.asset,

@@ -1,4 +1,4 @@
-//! `chain.json`, as both public registries have it.
+//! Parser of `chain.json`, common to both public registries.
 
 use serde_json::Value;
 

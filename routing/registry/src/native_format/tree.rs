@@ -1,7 +1,10 @@
-//! A TOML or JSON file as one kind of tree, with the lines of keys where the format tells them.
+//! Common syntax tree of TOML and JSON files, with line numbers of keys where the format provides them.
 //!
-//! Must hold: no key is there twice in one table; numbers stay texts, so that none loses digits; no error repeats a line of
-//! the file, which may hold a secret.
+//! # Invariants
+//!
+//! * A key occurs once per table.
+//! * Numbers stay strings, so that no digits are lost.
+//! * No error quotes a line of the file, which may contain a secret.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,9 @@
-//! Reads the keys of a table, and refuses those that nobody asked for.
+//! Table reader that rejects unknown keys.
 //!
-//! Must hold: the known keys are exactly those that are read, so the two cannot come apart; a mistake does not stop the
-//! reading, so that a misspelt key is told as such and not as one that is missing.
+//! # Invariants
+//!
+//! * The known keys are exactly those that the code reads.
+//! * An error does not stop the reading, so that a misspelt key is reported as unknown and not as missing.
 
 use std::collections::BTreeSet;
 

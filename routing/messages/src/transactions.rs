@@ -1,7 +1,7 @@
-//! Cuts a plan into transactions.
+//! Splits a plan into transactions.
 //!
-//! Nothing is taken on trust: that the hops join, and that each is one that its channel, bridge, wrapper or group makes,
-//! is checked here once, so that the builders of messages need not.
+//! A plan is untrusted input: this module checks once that the hops join and that each hop matches its channel, bridge,
+//! wrapper or OFT group, so that message builders need no checks.
 
 use std::ops::Range;
 
@@ -9,36 +9,36 @@ use chain::{U256, Vm};
 use planner::{Hop, Plan, Step};
 use registry::{AssetRef, Bridge, ChainKind, ChainRef, ChannelRef, Registry};
 
-use crate::address::People;
-use crate::ask::{Ask, Made, Tx};
+use crate::address::Signers;
+use crate::error::BuildError;
 use crate::layer_zero;
-use crate::refused::Refused;
+use crate::request::{BuildRequest, BuiltTxs, Tx};
 use crate::slippage::Slippage;
-use crate::tx_builder::{Stretch, odd, word};
+use crate::tx_builder::{TxBuilder, invalid_plan, step_name};
 
 /// Longest plan that is looked at: chains would not forward a packet that far.
 const MAX_HOPS: usize = 32;
 
 /// What the user signs for a plan: its hops with the same `tx` are one transaction.
-pub fn transactions(ask: &Ask<'_>) -> Result<Made, Refused> {
-    let parts = parts(ask.registry, ask.plan)?;
-    let slippage = Slippage::parse(ask.slippage_percent)?;
-    let timeout = deadline(ask)?;
-    let people = People::read(ask.registry, ask.plan, ask.addresses)?;
+pub fn transactions(request: &BuildRequest<'_>) -> Result<BuiltTxs, BuildError> {
+    let parts = parts(request.registry, request.plan)?;
+    let slippage = Slippage::parse(request.slippage_percent)?;
+    let timeout = deadline(request)?;
+    let signers_of = Signers::read(request.registry, request.plan, request.addresses)?;
     let mut txs = Vec::with_capacity(parts.len());
     for (tx, range) in parts.into_iter().enumerate() {
-        let signer = people.signer(tx).ok_or_else(|| odd("a transaction has no signer"))?;
-        let hops = &ask.plan.hops[range.clone()];
-        let stretch = Stretch { ask, hops, signer, end: people.end(tx), timeout, slippage };
-        txs.push(stretch.tx(range)?);
+        let signer = signers_of.signer(tx).ok_or_else(|| invalid_plan("a transaction has no signer"))?;
+        let hops = &request.plan.hops[range.clone()];
+        let builder = TxBuilder { request, hops, signer, end: signers_of.end(tx), timeout, slippage };
+        txs.push(builder.tx(range)?);
     }
-    Ok(Made { txs, min_amount_out: least(ask, slippage)? })
+    Ok(BuiltTxs { txs, min_amount_out: least(request, slippage)? })
 }
 
-impl Stretch<'_> {
-    fn tx(&self, hops: Range<usize>) -> Result<Tx, Refused> {
+impl TxBuilder<'_> {
+    fn tx(&self, hops: Range<usize>) -> Result<Tx, BuildError> {
         let chain = self.chain_of(self.hops[0].from);
-        if self.ask.registry[chain].kind == ChainKind::Evm {
+        if self.request.registry[chain].kind == ChainKind::Evm {
             return self.evm(chain, hops);
         }
         let mut path = vec![chain];
@@ -53,45 +53,48 @@ impl Stretch<'_> {
 }
 
 /// The least that arrives. Only a group of LayerZero that keeps a fee decides by itself how much it gives.
-fn least(ask: &Ask<'_>, slippage: Slippage) -> Result<U256, Refused> {
+fn least(request: &BuildRequest<'_>, slippage: Slippage) -> Result<U256, BuildError> {
     let mut exact = true;
-    for hop in &ask.plan.hops {
-        exact &= !layer_zero::keeps_a_fee(ask.registry, hop)?;
+    for hop in &request.plan.hops {
+        exact &= !layer_zero::keeps_a_fee(request.registry, hop)?;
     }
-    let planned = ask.plan.hops.last().map(|hop| hop.amount_out).unwrap_or_default();
+    let planned = request.plan.hops.last().map(|hop| hop.amount_out).unwrap_or_default();
     Ok(if exact { planned } else { slippage.least(planned) })
 }
 
-fn deadline(ask: &Ask<'_>) -> Result<u64, Refused> {
-    let refused = Refused::Timeout(ask.timeout_seconds);
-    let nanos = ask.timeout_seconds.checked_mul(1_000_000_000).filter(|nanos| *nanos > 0);
-    nanos.and_then(|nanos| ask.now_nanos.checked_add(nanos)).ok_or(refused)
+fn deadline(request: &BuildRequest<'_>) -> Result<u64, BuildError> {
+    let refused = BuildError::Timeout(request.timeout_seconds);
+    let nanos = request.timeout_seconds.checked_mul(1_000_000_000).filter(|nanos| *nanos > 0);
+    nanos.and_then(|nanos| request.now_nanos.checked_add(nanos)).ok_or(refused)
 }
 
 /// The hops of each transaction, after all hops were looked at.
-fn parts(registry: &Registry, plan: &Plan) -> Result<Vec<Range<usize>>, Refused> {
+fn parts(registry: &Registry, plan: &Plan) -> Result<Vec<Range<usize>>, BuildError> {
     if plan.hops.is_empty() || plan.hops.len() > MAX_HOPS {
-        return Err(odd(format!("it has {} hops, not 1 to {MAX_HOPS}", plan.hops.len())));
+        return Err(invalid_plan(format!("it has {} hops, not 1 to {MAX_HOPS}", plan.hops.len())));
     }
     let mut parts: Vec<Range<usize>> = Vec::new();
     for (index, hop) in plan.hops.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| &plan.hops[before]);
         if before.is_some_and(|before| before.to != hop.from || before.amount_out != hop.amount_in) {
-            return Err(odd(format!("hop {index} does not start with what the one before brought")));
+            return Err(invalid_plan(format!("hop {index} does not start with what the one before brought")));
         }
         if hop.amount_in.is_zero() || hop.amount_out.is_zero() || hop.amount_in == U256::MAX {
             let denom = registry[hop.from].denom.clone();
             // ICS-20 reads the largest number as "all that there is".
             let must = "it must be at least 1, bring at least 1, and be below 2^256 - 1".to_owned();
-            return Err(Refused::Amount { amount: hop.amount_in, denom, must });
+            return Err(BuildError::Amount { amount: hop.amount_in, denom, must });
         }
         if !fits(registry, hop) {
-            return Err(odd(format!("hop {index} is no {} between these assets", word(hop.step))));
+            return Err(invalid_plan(format!(
+                "hop {index} is no {} between these assets",
+                step_name(hop.step)
+            )));
         }
         match parts.last_mut() {
             Some(part) if hop.tx + 1 == part_count(before) => part.end = index + 1,
             _ if hop.tx == part_count(before) => parts.push(index..index + 1),
-            _ => return Err(odd(format!("hop {index} is in transaction {}", hop.tx))),
+            _ => return Err(invalid_plan(format!("hop {index} is in transaction {}", hop.tx))),
         }
     }
     Ok(parts)

@@ -1,10 +1,10 @@
-//! Why there is nothing to sign.
+//! Errors of the message builder.
 
 use chain::U256;
 
 /// Why there is nothing to sign. The texts are for the client that asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum BuildError {
     /// Not one address for each chain.
     #[error(
         "address_list has {given} entries; this route takes {wanted}: one for each of [{required}], or of [{visited}]"
@@ -114,7 +114,7 @@ pub enum Refused {
 }
 
 /// The first characters of something that a client sent, for a message: whoever sends much gets little back.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn truncated(text: &str) -> String {
     const MOST: usize = 80;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,18 +1,20 @@
-//! One look at a registered transaction: asks what is open, and follows every answer to the next question until
-//! nothing new comes.
+//! One poll of a registered transaction: sends its open queries and repeats with those that the answers open.
 //!
-//! Must hold: the number of questions of one look is bounded; a question that a node does not answer changes nothing.
+//! # Invariants
+//!
+//! * The number of queries per poll is bounded.
+//! * A query without an answer changes nothing.
 
 use std::collections::HashSet;
 
 use chain::hash::Hash;
 use futures_util::{StreamExt as _, stream};
 
-use crate::ask::{Asker, Outcome};
-use crate::hop::Hop;
-use crate::question::{Question, questions};
+use crate::chain_queries::{ChainQueries, Outcome};
+use crate::hop::ObservedHop;
+use crate::hop_query::{HopQuery, open_queries};
 use crate::record::{Record, Source};
-use crate::search::Unanswered;
+use crate::search::QueryError;
 use crate::state::Observation;
 use crate::transfer::Transfer;
 
@@ -22,33 +24,33 @@ const ROUNDS: usize = 32;
 const TOGETHER: usize = 8;
 
 /// What a look brought.
-pub(crate) struct Looked {
+pub(crate) struct PollResult {
     pub(crate) record: Record,
     /// Whether every question was answered.
     pub(crate) answered: bool,
 }
 
 /// Looks once. `hash` is the one that was registered.
-pub(crate) async fn look(asker: &Asker<'_>, record: Record, hash: Hash) -> Looked {
-    let mut look = Look { asker, record, answered: true, asked: HashSet::new() };
-    look.source(hash).await;
+pub(crate) async fn poll_tx(asker: &ChainQueries<'_>, record: Record, hash: Hash) -> PollResult {
+    let mut poll = TxPoll { asker, record, answered: true, asked: HashSet::new() };
+    poll.source(hash).await;
     for _ in 0..ROUNDS {
-        if !look.round().await {
+        if !poll.round().await {
             break;
         }
     }
-    Looked { record: look.record, answered: look.answered }
+    PollResult { record: poll.record, answered: poll.answered }
 }
 
-struct Look<'a> {
-    asker: &'a Asker<'a>,
+struct TxPoll<'a> {
+    asker: &'a ChainQueries<'a>,
     record: Record,
     answered: bool,
     /// By transfer and hop; a packet that was sent again is asked about anew.
-    asked: HashSet<(usize, usize, u64, Question)>,
+    asked: HashSet<(usize, usize, u64, HopQuery)>,
 }
 
-impl Look<'_> {
+impl TxPoll<'_> {
     async fn source(&mut self, hash: Hash) {
         let is_known = match &self.record.source {
             Source::Failed { .. } | Source::Executed { is_final: true, .. } => true,
@@ -123,7 +125,7 @@ impl Look<'_> {
         is_new
     }
 
-    fn open(&mut self) -> Vec<(usize, usize, Question)> {
+    fn open(&mut self) -> Vec<(usize, usize, HopQuery)> {
         let now = self.asker.now;
         let mut open = Vec::new();
         for (at, transfer) in self.record.transfers.iter().enumerate() {
@@ -131,8 +133,8 @@ impl Look<'_> {
                 continue;
             }
             for (hop_at, hop) in transfer.hops.iter().enumerate() {
-                let packet = if let Hop::Ibc(hop) = hop { hop.packet.id.sequence } else { 0 };
-                for question in questions(hop, now) {
+                let packet = if let ObservedHop::Ibc(hop) = hop { hop.packet.id.sequence } else { 0 };
+                for question in open_queries(hop, now) {
                     if self.asked.insert((at, hop_at, packet, question)) {
                         open.push((at, hop_at, question));
                     }
@@ -142,18 +144,22 @@ impl Look<'_> {
         open
     }
 
-    fn unanswered(&mut self, failure: &Unanswered) {
+    fn unanswered(&mut self, failure: &QueryError) {
         tracing::debug!("transaction {} of {}: {failure}", self.record.hash, self.record.chain);
         self.answered = false;
     }
 }
 
-async fn ask(asker: &Asker<'_>, hop: &Hop, question: Question) -> (Vec<Observation>, Option<Unanswered>) {
+async fn ask(
+    asker: &ChainQueries<'_>,
+    hop: &ObservedHop,
+    question: HopQuery,
+) -> (Vec<Observation>, Option<QueryError>) {
     match asker.ask(hop, question).await {
         Ok(observations) => (observations, None),
         // The sending chain may know what the receiving one does not say.
-        Err(failure) if question == Question::Received => {
-            (asker.ask(hop, Question::Acknowledged).await.unwrap_or_default(), Some(failure))
+        Err(failure) if question == HopQuery::Received => {
+            (asker.ask(hop, HopQuery::Acknowledged).await.unwrap_or_default(), Some(failure))
         }
         Err(failure) => (Vec::new(), Some(failure)),
     }

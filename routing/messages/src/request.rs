@@ -1,4 +1,4 @@
-//! What goes in and what comes out.
+//! Input and output types of the message builder.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use registry::{ChainRef, Facts, Registry};
 
 /// A plan that somebody wants to sign.
 #[derive(Clone, Copy)]
-pub struct Ask<'a> {
+pub struct BuildRequest<'a> {
     /// The registry that the plan was made from: its references point into it.
     pub registry: &'a Registry,
     /// What the chains said last.
     pub facts: &'a Facts,
     /// What is to be done.
     pub plan: &'a Plan,
-    /// One for each of [`Plan::required_chains`], or else one for each of [`Plan::chains`]; the last is the recipient's,
-    /// all others are the user's own.
+    /// One for each of [`Plan::required_chains`], or else one for each of [`Plan::chains`]; the last is the
+    /// recipient's, all others are the user's own.
     pub addresses: &'a [String],
     /// Unix time in nanoseconds.
     pub now_nanos: u64,
@@ -40,7 +40,7 @@ pub struct SignedHook {
 
 /// What the user signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct BuiltTxs {
     /// In the order in which they have to happen.
     pub txs: Vec<Tx>,
     /// The least that arrives, in base units of the destination asset.

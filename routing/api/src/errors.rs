@@ -1,6 +1,6 @@
-//! Every refusal's text and code (`router-api.md` §3.2).
+//! Error responses: text and code of each (`router-api.md` §3.2).
 //!
-//! The code is a gRPC status, which clients look at before the HTTP status: 3 for a bad request, 5 for what is not there.
+//! The code is a gRPC status, which clients check before the HTTP status: 3 for a bad request, 5 for not found.
 
 use http::StatusCode;
 use planner::NoRoute;
@@ -70,7 +70,7 @@ pub(crate) fn untracked() -> Refusal {
 }
 
 /// Known, and not done here.
-pub(crate) fn unserved() -> Refusal {
+pub(crate) fn unsupported() -> Refusal {
     Refusal::not_implemented("not implemented")
 }
 
