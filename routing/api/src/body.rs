@@ -12,7 +12,7 @@ use crate::errors;
 
 /// Digits of the largest amount: 2^256 − 1.
 const MAX_DIGITS: usize = 78;
-/// What is shown of a value that is refused.
+/// Excerpt of a rejected value for an error message.
 const EXCERPT: usize = 64;
 /// Entries of a list of texts or of a map.
 const MAX_ENTRIES: usize = 256;

@@ -12,12 +12,12 @@ use serde::Deserialize;
 use crate::nodes::Nodes;
 use crate::refresh::{self, ChainFact};
 
-/// One thing that is not as the registry says, or could not be asked.
+/// A difference between registry and chains, or a failed query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Which part of the registry.
     pub part: String,
-    /// What is wrong with it.
+    /// Reason.
     pub what: String,
     /// Whether the chain did not answer, rather than answer something else.
     pub unreachable: bool,
@@ -52,7 +52,7 @@ pub async fn online(nodes: &Nodes, registry: &Registry) -> Vec<Finding> {
     findings
 }
 
-/// What an answer amounts to: nothing, something wrong, or that there was none.
+/// Findings of one query result.
 fn finding(part: String, outcome: Result<Option<String>, String>) -> Option<Finding> {
     let (what, unreachable) = match outcome {
         Ok(what) => (what?, false),
@@ -151,14 +151,14 @@ fn far_end<'a>(registry: &'a Registry, end: &End) -> Option<&'a End> {
     channel.beyond(end.chain)
 }
 
-/// What the chain itself says behind `ibc/<hash>`.
+/// The chain's own trace of `ibc/<hash>`.
 async fn trace(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Option<String>, String> {
     let about = &registry[asset];
-    // What came home has no hash.
+    // An asset on its origin chain has no hash.
     let Some(hash) = about.denom.strip_prefix("ibc/") else { return Ok(None) };
     let path = path(nodes, &registry[about.chain], hash).await?;
     let same = |path: &String| path == registry.path(asset) && denom::of_path(path) == about.denom;
-    // A voucher that nobody holds yet has none.
+    // A voucher without holders has no trace.
     let other = path.filter(|path| !same(path));
     Ok(other.map(|path| format!("the chain says its path is {path}, the registry {}", registry.path(asset))))
 }
@@ -200,7 +200,7 @@ async fn path(nodes: &Nodes, chain: &Chain, hash: &str) -> Result<Option<String>
     Ok(Some(hops.chain([denom.base]).collect::<Vec<_>>().join("/")))
 }
 
-/// What the rollup says behind `l2/<hash>`.
+/// The rollup's own base denomination of `l2/<hash>`.
 async fn base(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Option<String>, String> {
     #[derive(Deserialize)]
     struct Answer {
@@ -222,7 +222,7 @@ async fn base(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Opt
     }))
 }
 
-/// What the rollup says of its bridge.
+/// The rollup's own bridge configuration.
 async fn rollup(nodes: &Nodes, registry: &Registry, bridge: &Bridge) -> Result<Option<String>, String> {
     #[derive(Deserialize)]
     struct Answer {

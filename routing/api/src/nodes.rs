@@ -37,7 +37,7 @@ pub enum NoClient {
         chain: String,
         /// `rest` or `json_rpc`.
         service: &'static str,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
 }

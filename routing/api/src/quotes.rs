@@ -130,7 +130,7 @@ impl Quoter {
     }
 }
 
-/// What the contract itself says.
+/// Quote from the contract.
 async fn ask(evm: &node::Evm, leg: &Leg, eid: u32, amount: U256) -> Option<Quote> {
     let contract: [u8; 20] = chain::Account::from_hex_literal(&leg.contract)?.as_bytes().try_into().ok()?;
     let (limits, fee) = quote::calls(leg, eid, amount)

@@ -18,7 +18,7 @@ use crate::nodes::Nodes;
 /// Questions at once.
 const AT_ONCE: usize = 16;
 
-/// One thing that a chain said, or that it could not be asked.
+/// One chain fact, or the reason why it could not be queried.
 pub(crate) enum ChainFact {
     Channel(End, Result<ChannelStatus, String>),
     Bridge(BridgeRef, Result<BridgeFacts, String>),
@@ -29,20 +29,20 @@ pub(crate) enum ChainFact {
     Wrapper(AssetRef, Result<WrapperFacts, String>),
 }
 
-/// What a chain says of its end of a channel.
+/// State of a chain's end of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChannelStatus {
-    /// `STATE_OPEN` is well.
+    /// `STATE_OPEN` if usable.
     pub(crate) state: String,
     /// (port, channel) of the other end.
     pub(crate) counterparty: (String, String),
-    /// `Active` is well.
+    /// `Active` if usable.
     pub(crate) client_status: String,
-    /// Which chain the client is of.
+    /// Chain id of the client.
     pub(crate) client_chain: String,
 }
 
-/// What all chains say; where they do not answer, what `before` has.
+/// Queries all chains; a failed query keeps the fact of `before`.
 pub async fn ask(nodes: &Nodes, registry: &Registry, before: &Facts) -> Facts {
     let mut facts = before.clone();
     for said in query_all(nodes, registry).await {
@@ -70,7 +70,7 @@ fn log_pairs(registry: &Registry, before: &Facts, now: &Facts) {
     }
 }
 
-/// All answers, in no order.
+/// All facts, unordered.
 pub(crate) async fn query_all(nodes: &Nodes, registry: &Registry) -> Vec<ChainFact> {
     let mut questions: Vec<futures_util::future::BoxFuture<'_, ChainFact>> = Vec::new();
     for (_, channel) in registry.channels() {
@@ -130,7 +130,7 @@ pub(crate) async fn query_all(nodes: &Nodes, registry: &Registry) -> Vec<ChainFa
     stream::iter(questions).buffer_unordered(AT_ONCE).collect().await
 }
 
-/// Takes an answer over; no answer changes nothing.
+/// Merges a fact; a failed query changes nothing.
 fn merge(registry: &Registry, facts: &mut Facts, said: ChainFact) {
     let warn = |what: &str, reason: &str| tracing::debug!(what, reason, "a chain was not asked");
     match said {
@@ -176,7 +176,7 @@ fn of_bridge<'a>(registry: &Registry, facts: &'a mut Facts, bridge: BridgeRef) -
 }
 
 impl ChannelStatus {
-    /// Why it cannot be used.
+    /// Reason why the channel is unusable.
     pub(crate) fn trouble(&self, chain: &str, channel: &str) -> Option<String> {
         if self.state != "STATE_OPEN" {
             return Some(format!("{channel} of {chain} is not open: {}", self.state));
@@ -304,7 +304,7 @@ pub(crate) async fn query_contract(
     Ok(answer.map(|answer| answer.address))
 }
 
-/// What a wrapper answers about the local token of a pair.
+/// Answers of a wrapper about the local token of a pair.
 async fn query_wrapper(nodes: &Nodes, registry: &Registry, pair: &Pair<'_>) -> Result<WrapperFacts, String> {
     let local = &registry[pair.local];
     let chain = &registry[local.chain];

@@ -73,12 +73,12 @@ impl Service {
         })
     }
 
-    /// What is known now.
+    /// Current world.
     pub fn world(&self) -> World {
         self.world.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What follows the registered transfers.
+    /// Tracker of registered transfers.
     pub fn tracker(&self) -> &Arc<Tracker> {
         &self.tracker
     }
@@ -94,12 +94,12 @@ impl Service {
         self.registry.send_replace(registry);
     }
 
-    /// Takes what the chains said.
+    /// Replaces the chain facts.
     pub fn learn(&self, facts: Facts) {
         self.world.write().unwrap_or_else(PoisonError::into_inner).facts = Arc::new(facts);
     }
 
-    /// Asks the chains what holds, again and again, until `stop`.
+    /// Refreshes the chain facts periodically until `stop`.
     pub async fn refresh(&self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         loop {

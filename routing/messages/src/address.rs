@@ -91,11 +91,11 @@ pub(crate) fn evm_address(
     })
 }
 
-/// Whose accounts a plan's transactions are.
+/// Signers of a plan's transactions, and the recipient.
 pub(crate) struct Signers {
-    /// Who signs each transaction.
+    /// Signer of each transaction.
     signers: Vec<Party>,
-    /// Who has the tokens in the end.
+    /// Recipient of the last hop.
     recipient: Party,
 }
 
@@ -106,7 +106,7 @@ impl Signers {
         for layout in layouts.iter().filter(|layout| layout.chains.len() == list.len()) {
             match layout.signers_of(registry, list) {
                 Ok(signers_of) => return Ok(signers_of),
-                // What is wrong with the list that was asked for says more than what is wrong with the other.
+                // An error of the documented layout is more helpful than one of the alternative.
                 Err(refused) => why = why.or(Some(refused)),
             }
         }
@@ -122,12 +122,12 @@ impl Signers {
         }))
     }
 
-    /// Who signs the transaction; `None` if the plan has none of that number.
+    /// Signer of a transaction; `None` if the plan has fewer transactions.
     pub(crate) fn signer(&self, tx: usize) -> Option<&Party> {
         self.signers.get(tx)
     }
 
-    /// Who has the tokens when the transaction is done: who signs the next one, or else the recipient.
+    /// Account that holds the tokens after the transaction: the next signer, or the recipient.
     pub(crate) fn end(&self, tx: usize) -> &Party {
         self.signers.get(tx + 1).unwrap_or(&self.recipient)
     }
@@ -139,10 +139,10 @@ fn first_hops(plan: &Plan) -> impl Iterator<Item = (usize, &Hop)> {
     plan.hops.iter().enumerate().filter(move |(index, _)| begins(*index))
 }
 
-/// What stands where in a list of addresses.
+/// Positions in a list of addresses.
 struct Layout {
     chains: Vec<ChainRef>,
-    /// For each transaction, the position of who signs it.
+    /// Position of each transaction's signer.
     signers: Vec<usize>,
 }
 
@@ -150,7 +150,7 @@ impl Layout {
     /// That of `required_chain_addresses`.
     fn required(registry: &Registry, plan: &Plan) -> Self {
         let chains = plan.required_chains(registry);
-        // The last is the recipient's, who signs nothing.
+        // The last address is the recipient, which signs nothing.
         let own = &chains[..chains.len().saturating_sub(1)];
         let at = |hop: &Hop| own.iter().position(|chain| *chain == registry[hop.from].chain);
         let signers = first_hops(plan).filter_map(|(_, hop)| at(hop)).collect();

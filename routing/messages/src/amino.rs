@@ -105,7 +105,7 @@ pub(crate) struct Call {
     pub(crate) input: Invocation,
 }
 
-/// What a contract is called with; the same in a message and in the memo of a packet.
+/// Contract call, in the same form as message and as packet memo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Invocation {
     pub(crate) contract_addr: String,

@@ -153,7 +153,7 @@ pub(crate) fn unwrap_and_transfer(local_denom: &str, amount: U256, packet: Packe
     .abi_encode()
 }
 
-/// What an OFT is sent with.
+/// Arguments of an OFT's `send`.
 pub(crate) struct OftSend {
     pub(crate) destination: u32,
     pub(crate) to: [u8; 32],

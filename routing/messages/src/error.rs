@@ -2,7 +2,7 @@
 
 use chain::U256;
 
-/// Why there is nothing to sign. The texts are for the client that asked.
+/// Error of the message builder. The messages are for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// Not one address for each chain.
@@ -28,7 +28,7 @@ pub enum BuildError {
         address: String,
         /// The chain's id.
         chain: String,
-        /// What it must be.
+        /// Expected form.
         must: String,
     },
     /// A wrapped token is an EVM's, whose accounts have 20 bytes.
@@ -81,7 +81,7 @@ pub enum BuildError {
     /// More bytes than the chains take.
     #[error("the {what} takes {size} bytes, more than the {limit} that chains take: choose a shorter route")]
     TooLarge {
-        /// What.
+        /// Subject.
         what: &'static str,
         /// Bytes it has.
         size: usize,
@@ -95,7 +95,7 @@ pub enum BuildError {
         amount: U256,
         /// Of what.
         denom: String,
-        /// What it must be.
+        /// Expected form.
         must: String,
     },
     /// The plan's steps do not fit together, or not into one transaction.
@@ -108,7 +108,7 @@ pub enum BuildError {
         what: &'static str,
         /// As it stands there.
         value: String,
-        /// What it must be.
+        /// Expected form.
         must: &'static str,
     },
 }

@@ -13,20 +13,20 @@ use crate::error::BuildError;
 use crate::request::Msg;
 use crate::wrapper;
 
-/// Who wants to deposit what. No amount: the calls wrap everything that there is.
+/// Request for an op hook. It has no amount, because the calls wrap the whole balance.
 #[derive(Clone, Copy)]
 pub struct OpHookRequest<'a> {
     /// Chains and assets.
     pub registry: &'a Registry,
-    /// What the chains said last.
+    /// Latest chain facts.
     pub facts: &'a Facts,
-    /// What is sent.
+    /// Asset sent.
     pub source: AssetRef,
     /// The user's own address, in a spelling of the destination chain.
     pub source_address: &'a str,
-    /// What is to arrive.
+    /// Asset received.
     pub dest: AssetRef,
-    /// Who gets it.
+    /// Recipient.
     pub dest_address: &'a str,
 }
 
@@ -63,7 +63,7 @@ fn needed(registry: &Registry, facts: &Facts, source: AssetRef, dest: AssetRef) 
     registry[source].chain != chain && registry[chain].vm == Vm::Evm && !by_packet
 }
 
-/// What `signer` has to run so that all of the coin behind `wrapped` is wrapped for `recipient`.
+/// Calls by which `signer` wraps the whole balance of the coin behind `wrapped` for `recipient`.
 pub(crate) fn calls(
     registry: &Registry,
     facts: &Facts,

@@ -13,7 +13,7 @@ const MAX_MEMO: usize = 32_768;
 /// Longest receiver that ibc-go takes, in bytes.
 const MAX_RECEIVER: usize = 2_048;
 
-/// What the chain that receives a packet does with it.
+/// Action of the receiving chain.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Memo {
@@ -29,7 +29,7 @@ pub(crate) struct Forward {
     channel: String,
     timeout: &'static str,
     retries: u8,
-    /// What the next chain does.
+    /// Action of the next chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Box<Memo>>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Hook {
     message: Invocation,
 }
 
-/// Who gets a packet, and its memo.
+/// Receiver and memo of a packet.
 pub(crate) struct Arrival {
     pub(crate) receiver: String,
     pub(crate) memo: Option<Memo>,

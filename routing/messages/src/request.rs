@@ -6,14 +6,14 @@ use chain::U256;
 use planner::Plan;
 use registry::{ChainRef, Facts, Registry};
 
-/// A plan that somebody wants to sign.
+/// Input of [`crate::transactions`].
 #[derive(Clone, Copy)]
 pub struct BuildRequest<'a> {
     /// The registry that the plan was made from: its references point into it.
     pub registry: &'a Registry,
-    /// What the chains said last.
+    /// Latest chain facts.
     pub facts: &'a Facts,
-    /// What is to be done.
+    /// Plan to execute.
     pub plan: &'a Plan,
     /// One for each of [`Plan::required_chains`], or else one for each of [`Plan::chains`]; the last is the
     /// recipient's, all others are the user's own.
@@ -32,16 +32,16 @@ pub struct BuildRequest<'a> {
 /// A transaction of the rollup that the user signed and that a deposit carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedHook {
-    /// Who signed it: bech32 or `0x…`.
+    /// Signer: bech32 or `0x…`.
     pub signer: String,
     /// A `cosmos.tx.v1beta1.Tx`, base64.
     pub hook: String,
 }
 
-/// What the user signs.
+/// The transactions of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltTxs {
-    /// In the order in which they have to happen.
+    /// In order of execution.
     pub txs: Vec<Tx>,
     /// The least that arrives, in base units of the destination asset.
     pub min_amount_out: U256,
@@ -56,7 +56,7 @@ pub enum Tx {
         chain: ChainRef,
         /// The chains that it touches, in order, this one first; neighbours differ.
         path: Vec<ChainRef>,
-        /// Who signs it, as the chain writes addresses.
+        /// Signer, in the chain's address format.
         signer: String,
         /// In order.
         msgs: Vec<Msg>,
@@ -75,7 +75,7 @@ pub enum Tx {
         data: String,
         /// Allowances that must be there before.
         approvals: Vec<Approval>,
-        /// Who signs it, `0x…`.
+        /// Signer, `0x…`.
         signer: String,
         /// Which of the plan's hops it does.
         hops: Range<usize>,
@@ -105,7 +105,7 @@ pub struct Msg {
 pub struct Approval {
     /// The token, `0x…`.
     pub token: String,
-    /// Who may take it, `0x…`.
+    /// Spender, `0x…`.
     pub spender: String,
     /// How much, in base units.
     pub amount: U256,

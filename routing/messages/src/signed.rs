@@ -47,14 +47,14 @@ struct TxBody {
     extension_options: Vec<Any>,
 }
 
-/// The members of `cosmos.tx.v1beta1.AuthInfo` that say who signed.
+/// The members of `cosmos.tx.v1beta1.AuthInfo` that identify the signers.
 #[derive(Clone, PartialEq, prost::Message)]
 struct AuthInfo {
     #[prost(message, repeated, tag = "1")]
     signer_infos: Vec<SignerInfo>,
 }
 
-/// The member of `cosmos.tx.v1beta1.SignerInfo` that says who signed.
+/// The member of `cosmos.tx.v1beta1.SignerInfo` that identifies the signer.
 #[derive(Clone, PartialEq, prost::Message)]
 struct SignerInfo {
     #[prost(message, optional, tag = "1")]

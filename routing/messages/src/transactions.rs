@@ -16,10 +16,10 @@ use crate::request::{BuildRequest, BuiltTxs, Tx};
 use crate::slippage::Slippage;
 use crate::tx_builder::{TxBuilder, invalid_plan, step_name};
 
-/// Longest plan that is looked at: chains would not forward a packet that far.
+/// Maximum number of hops; chains would not forward a packet further.
 const MAX_HOPS: usize = 32;
 
-/// What the user signs for a plan: its hops with the same `tx` are one transaction.
+/// Builds the transactions of a plan; hops with the same `tx` form one transaction.
 pub fn transactions(request: &BuildRequest<'_>) -> Result<BuiltTxs, BuildError> {
     let parts = parts(request.registry, request.plan)?;
     let slippage = Slippage::parse(request.slippage_percent)?;
@@ -52,7 +52,7 @@ impl TxBuilder<'_> {
     }
 }
 
-/// The least that arrives. Only a group of LayerZero that keeps a fee decides by itself how much it gives.
+/// Minimum amount out. Only an OFT group with a fee decides its amount at execution.
 fn least(request: &BuildRequest<'_>, slippage: Slippage) -> Result<U256, BuildError> {
     let mut exact = true;
     for hop in &request.plan.hops {
@@ -68,7 +68,7 @@ fn deadline(request: &BuildRequest<'_>) -> Result<u64, BuildError> {
     nanos.and_then(|nanos| request.now_nanos.checked_add(nanos)).ok_or(refused)
 }
 
-/// The hops of each transaction, after all hops were looked at.
+/// Hops of each transaction, after validation of all hops.
 fn parts(registry: &Registry, plan: &Plan) -> Result<Vec<Range<usize>>, BuildError> {
     if plan.hops.is_empty() || plan.hops.len() > MAX_HOPS {
         return Err(invalid_plan(format!("it has {} hops, not 1 to {MAX_HOPS}", plan.hops.len())));
@@ -100,12 +100,12 @@ fn parts(registry: &Registry, plan: &Plan) -> Result<Vec<Range<usize>>, BuildErr
     Ok(parts)
 }
 
-/// How many transactions there are up to a hop.
+/// Number of transactions up to and including a hop.
 fn part_count(hop: Option<&Hop>) -> usize {
     hop.map_or(0, |hop| hop.tx.saturating_add(1))
 }
 
-/// Whether a hop leads from its one asset to the other by what it names.
+/// Whether the channel, bridge, wrapper or group of a hop connects its assets.
 fn fits(registry: &Registry, hop: &Hop) -> bool {
     let (from, to) = (&registry[hop.from], &registry[hop.to]);
     let cosmos = |chain: ChainRef| registry[chain].kind == ChainKind::Cosmos;

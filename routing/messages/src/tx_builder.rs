@@ -8,13 +8,13 @@ use crate::error::BuildError;
 use crate::request::BuildRequest;
 use crate::slippage::Slippage;
 
-/// One transaction's hops and whose it is.
+/// Builder of one transaction's messages.
 pub(crate) struct TxBuilder<'a> {
     pub(crate) request: &'a BuildRequest<'a>,
-    /// One at least.
+    /// Not empty.
     pub(crate) hops: &'a [Hop],
     pub(crate) signer: &'a Party,
-    /// Who has the tokens when it is done.
+    /// Account that holds the tokens afterwards.
     pub(crate) end: &'a Party,
     /// When packets are returned, Unix time in nanoseconds.
     pub(crate) timeout: u64,
@@ -26,7 +26,7 @@ impl TxBuilder<'_> {
         self.request.registry[asset].chain
     }
 
-    /// The hops in words, for a refusal.
+    /// Names of the hops, for an error message.
     pub(crate) fn describe(&self) -> String {
         let words: Vec<&str> = self.hops.iter().map(|hop| step_name(hop.step)).collect();
         words.join(", ")

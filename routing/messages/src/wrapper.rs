@@ -18,7 +18,7 @@ pub fn calls(local: [u8; 20]) -> (Vec<u8>, Vec<u8>) {
     (remote, WrapperViews::remoteDecimalsCall { localToken: token }.abi_encode())
 }
 
-/// What the answers to both say.
+/// Decoded answers of both calls.
 pub fn read(remote: &[u8], decimals: &[u8]) -> WrapperFacts {
     let token = WrapperViews::remoteTokensCall::abi_decode_returns_validate(remote);
     let decimals = WrapperViews::remoteDecimalsCall::abi_decode_returns_validate(decimals);

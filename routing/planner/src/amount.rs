@@ -14,18 +14,18 @@ use registry::Terms;
 /// Hundredths of a percent in a whole.
 const WHOLE: u32 = 10_000;
 
-/// Why an amount does not get through.
+/// Reason why a hop rejects an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rejection {
-    /// The hop is not to be used now, whatever the amount.
+    /// The hop is paused for any amount.
     Paused,
-    /// Below the minimum, or nothing is left.
+    /// The amount is below the minimum, or fees consume it.
     TooSmall,
-    /// Not a multiple of what the wrapper takes.
+    /// Not a multiple of the wrapper's unit.
     Dust,
-    /// More than the hop has digits for.
+    /// Overflow of the hop's number format.
     TooLarge,
-    /// Nobody knows what comes out.
+    /// No quote gives the amount out.
     NoQuote,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Scale {
     LayerZero { from: u8, to: u8, shared: u8 },
 }
 
-/// What a hop does to an amount.
+/// Fee and conversion of decimals of a hop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FeeSchedule<'a> {
     pub(crate) terms: &'a Terms,
@@ -73,12 +73,12 @@ impl FeeSchedule<'_> {
         Some(gross.div_ceil(U256::from(kept)).max(floor))
     }
 
-    /// Whether it is all or nothing: an amount that gets through is not made less.
+    /// Whether the hop is free of fees.
     pub(crate) fn is_free(&self) -> bool {
         self.terms.fee_bps == 0 && self.terms.fee_amount.is_zero()
     }
 
-    /// What the operator keeps, rounded up; `None` if that is more than there is.
+    /// Operator's fee, rounded up; `None` on overflow.
     fn fee(&self, amount: U256) -> Option<U256> {
         if self.is_free() {
             return Some(U256::ZERO);
@@ -129,7 +129,7 @@ impl Scale {
         }
     }
 
-    /// What an amount has to be a multiple of.
+    /// Unit of which an amount must be a multiple.
     fn granule(self) -> U256 {
         match self {
             Self::Wrapper { from, to } if from > to => power(from - to),

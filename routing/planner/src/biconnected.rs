@@ -50,7 +50,7 @@ impl BiconnectedComponents {
         Self { found: walk.found, block, head }
     }
 
-    /// The blocks that a simple way between two nodes can use, at most `limit` of them; `None` if there is no way, or
+    /// The blocks that a simple way between two nodes can use, at most `limit` of them; `None` if there is no path, or
     /// it would take more.
     pub(crate) fn between(&self, a: usize, b: usize, limit: usize) -> Option<Vec<u32>> {
         let (mut a, mut b, mut components) = (a, b, Vec::with_capacity(limit));

@@ -4,14 +4,14 @@
 
 use crate::plan::Step;
 
-/// What the open transaction did last, and thereby what it can still do.
+/// Last step of the open transaction, which determines its possible continuations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TxTail {
     /// Nothing is signed yet.
     Start,
     /// A packet arrives: it can be forwarded, or call the wrapper.
     Packet,
-    /// A packet arrives and is turned into a bridged coin on the way: it can call the wrapper, but forwarding would
+    /// A packet arrives and is turned into a bridged coin on the path: it can call the wrapper, but forwarding would
     /// move the voucher that is no more.
     Migrated,
     /// The wrapper released a bridged coin and can send it on itself.
@@ -22,7 +22,7 @@ pub(crate) enum TxTail {
     Closed,
 }
 
-/// What a hop means for the user's transactions.
+/// Relation of a hop to the open transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Joining {
     /// It is part of the open one.
@@ -33,7 +33,7 @@ pub(crate) enum Joining {
     Hook,
 }
 
-/// What the chain that a hop starts on lets packets do.
+/// Packet features of a hop's source chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainFeatures {
     /// It runs the packet forward middleware.
@@ -43,7 +43,7 @@ pub(crate) struct ChainFeatures {
 }
 
 impl TxTail {
-    /// What remains possible behind `step`.
+    /// State after `step`.
     pub(crate) fn behind(step: Step) -> Self {
         match step {
             Step::Ibc { .. } | Step::MigratedWithdraw { .. } => Self::Packet,

@@ -54,7 +54,7 @@ macro_rules! compared {
     };
 }
 
-/// What has to be the same; `None` if they are of different kinds.
+/// Fields that must be equal; `None` for different kinds.
 fn fields(mine: &OperationKind, theirs: &OperationKind) -> Option<Vec<Compared>> {
     use OperationKind::{BankSend, LayerZeroTransfer, OpInitTransfer, Swap, Transfer};
     match (mine, theirs) {
@@ -124,12 +124,12 @@ pub enum BadOperation {
     Field {
         /// The kind.
         kind: String,
-        /// What is wrong.
+        /// Reason.
         why: String,
     },
 }
 
-/// What stands beside the kind.
+/// Members next to the kind.
 const BESIDE: [&str; 3] = ["tx_index", "amount_in", "amount_out"];
 /// The kinds that can be read.
 const KINDS: [&str; 5] = ["transfer", "bank_send", "swap", "op_init_transfer", "layer_zero_transfer"];
@@ -165,7 +165,7 @@ impl TryFrom<Map<String, Value>> for Operation {
     }
 }
 
-/// Gives old names their new ones, and takes `null` for left out.
+/// Renames legacy fields and drops `null` fields.
 fn rename_legacy_fields(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     for (old, new) in [("dest_denom", "denom_out"), ("chain_id", "from_chain_id")] {

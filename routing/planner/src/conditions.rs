@@ -11,37 +11,37 @@ use crate::chaining::ChainFeatures;
 use crate::graph::{Edge, EdgeKind, Graph};
 use crate::plan::{Step, World};
 
-/// Seconds of an IBC transfer, if nobody says anything else.
+/// Default duration of an IBC transfer in seconds.
 const IBC_SECONDS: u64 = 20;
-/// Seconds of a deposit, if nobody says anything else.
+/// Default duration of a deposit in seconds.
 const DEPOSIT_SECONDS: u64 = 30;
 /// Seconds that LayerZero's verifiers and executor take once a transaction is final.
 const LAYER_ZERO_SECONDS: u64 = 60;
 
-/// A connection at this moment.
+/// Current state of an edge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EdgeState<'a> {
-    /// LayerZero's fee is not in it yet.
+    /// Without LayerZero's fee, which depends on the amount.
     pub(crate) step: Step,
     pub(crate) fees: FeeSchedule<'a>,
     pub(crate) paused: bool,
     pub(crate) seconds: u64,
-    /// An IBC transfer which the wrapper would turn into one of the migrated denomination.
+    /// An IBC transfer over the channel of a migrated bridge, which the wrapper would convert.
     pub(crate) migrated: bool,
     pub(crate) features: ChainFeatures,
 }
 
-/// What holds while one plan is made. Remembers what it looked up.
+/// Edge states during one planning run, cached.
 pub(crate) struct Conditions<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) world: World<'a>,
     bridges: Option<&'a [BridgeKind]>,
     ways: FxHashMap<u32, Option<EdgeState<'a>>>,
-    /// A chain said of some denomination that it was migrated.
+    /// Whether the facts have any migrated denomination.
     any_migrated: bool,
 }
 
-/// What to overlook, to find out what stands in the way.
+/// Constraints to relax in order to find the blocking one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Relax {
     pub(crate) paused: bool,
@@ -72,7 +72,7 @@ impl<'a> Conditions<'a> {
         Self { graph, world, bridges, ways: FxHashMap::default(), any_migrated }
     }
 
-    /// What an edge is now; `None` if it leads nowhere or is not asked for.
+    /// Current state of an edge; `None` if it is unusable or excluded by the request.
     pub(crate) fn way(&mut self, edge: u32) -> Option<EdgeState<'a>> {
         if let Some(way) = self.ways.get(&edge) {
             return *way;
@@ -82,7 +82,7 @@ impl<'a> Conditions<'a> {
         way
     }
 
-    /// What arrives of `amount`, and the step with its fee. Where something is overlooked, what would arrive without
+    /// What arrives of `amount`, and the step with its fee. Where something is relaxed, what would arrive without
     /// it: of the next amount that gets through.
     pub(crate) fn take(
         &self,
@@ -108,7 +108,7 @@ impl<'a> Conditions<'a> {
         Ok((step, way.fees.carry(instead, instead)?))
     }
 
-    /// The step with its fee, and what a contract says that comes out of it.
+    /// The step with its fee, and the amount that its contract quotes.
     fn received(&self, way: &EdgeState<'a>, amount: U256, relax: Relax) -> Result<(Step, U256), Rejection> {
         let Step::LayerZero { oft, from, to, .. } = way.step else { return Ok((way.step, amount)) };
         if amount < way.fees.terms.min_amount {
@@ -121,7 +121,7 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Whether a bridge may be one whose transfers go over a channel; a quick look.
+    /// Quick test whether a bridge may have migrated denominations.
     pub(crate) fn may_be_migrated(&self, bridge: BridgeRef) -> bool {
         self.any_migrated || !self.world.registry[bridge].migrated.is_empty()
     }
@@ -200,7 +200,7 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// What a chain says against a wrapper's pair.
+    /// Chain fact that contradicts a wrapper's pair.
     pub(crate) fn doubt(&self, edge: Edge) -> Option<String> {
         let World { registry, facts, .. } = self.world;
         match facts.pair(registry, &registry.wrapper_pair_of(edge.from, edge.to)?) {
@@ -209,7 +209,7 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Whether it sends a bridged coin over the channel that its bridge was migrated to.
+    /// Whether the edge sends a bridged coin over the channel that its bridge migrated to.
     fn takes_migrated_channel(&self, edge: Edge, step: Step) -> bool {
         let registry = self.world.registry;
         match (step, &registry[edge.from].origin) {

@@ -10,7 +10,7 @@ use crate::search::{PathEdge, search};
 
 /// Ways to make a transfer: the best first, then up to two alternatives that take other steps.
 ///
-/// `graph` is that of `world.registry`. Of two ways, that is better which has fewer withdrawals with days of waiting,
+/// `graph` is that of `world.registry`. Of two paths, that is better which has fewer withdrawals with days of waiting,
 /// then fewer trusted steps (deposit, withdrawal, LayerZero), needs no op hook, has fewer transactions, brings more,
 /// takes less time, has fewer hops; then names decide. Withdrawals that were not asked for are given only if there is
 /// nothing else. A plan has no asset twice and at most [`crate::MAX_HOPS`] hops; amounts are exact.
@@ -18,7 +18,7 @@ use crate::search::{PathEdge, search};
 /// An alternative is no detour: no better plan meets only assets of it. Alternatives are looked for with a bounded
 /// effort, so very dense registries may have more than are found; the best one is the best.
 ///
-/// An error names what stands in the way: if several things do, the first of those each of which would be enough to
+/// An error names what stands in the path: if several things do, the first of those each of which would be enough to
 /// remove, in this order: dust, the amount, the hook, the number of transactions, a pause, a quote.
 pub fn plan(graph: &Graph, world: World<'_>, request: &Request) -> Result<Vec<Plan>, NoRoute> {
     let mut conditions = Conditions::new(graph, world, request.bridges.as_deref());
@@ -42,7 +42,7 @@ fn send(request: &Request) -> Result<Plan, NoRoute> {
     Ok(Plan { hops: vec![hop] })
 }
 
-/// A way that the search took, hop by hop; `None` if it cannot be taken, which the search has ruled out.
+/// Converts a path of the search to a plan; `None` if an edge is unusable, which the search excludes.
 fn follow(conditions: &mut Conditions<'_>, way: &[PathEdge], amount_in: U256) -> Option<Plan> {
     let (mut amount, mut hops) = (amount_in, Vec::with_capacity(way.len()));
     for taken in way {

@@ -12,7 +12,7 @@ use registry::{AssetRef, BridgeRef, ChannelRef, OftRef, Origin, Part, Registry};
 
 use crate::biconnected::BiconnectedComponents;
 
-/// What connects the assets of one registry.
+/// Graph of a registry's assets.
 #[derive(Debug)]
 pub struct Graph {
     /// Where the edges of each asset begin; one more at the end.
@@ -173,7 +173,7 @@ fn ranks(registry: &Registry) -> Vec<u32> {
     ranks
 }
 
-/// What tells two groups apart that connect the same two assets.
+/// Sort key for OFT groups that connect the same two assets.
 fn oft_name(registry: &Registry, kind: EdgeKind) -> Option<(String, String)> {
     let EdgeKind::LayerZero { oft, from, .. } = kind else { return None };
     let group = &registry[oft];

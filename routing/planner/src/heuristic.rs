@@ -14,12 +14,12 @@ use crate::conditions::Conditions;
 use crate::graph::EdgeKind;
 use crate::plan::MAX_HOPS;
 
-/// No way to the target.
+/// The target is unreachable.
 const FAR: u8 = u8::MAX;
 
-/// Bounds of one search.
+/// Lower bounds of one search.
 pub(crate) struct Heuristic {
-    /// Blocks that a way can use, a few.
+    /// Biconnected components that a path can use; a few.
     components: Vec<u32>,
     hops: Vec<u8>,
     /// Withdrawals and trusted steps; what is missing was not reached before the source and is at least `far`.
@@ -31,7 +31,7 @@ pub(crate) struct Heuristic {
 pub(crate) type Trust = (u8, u8);
 
 impl Heuristic {
-    /// From every asset that can be on a way from `source` to `target`; `None` if there is no way of [`MAX_HOPS`].
+    /// Computes the bounds; `None` if no path from `source` to `target` has at most [`MAX_HOPS`] hops.
     pub(crate) fn new(conditions: &Conditions<'_>, source: AssetRef, target: AssetRef) -> Option<Self> {
         let graph = conditions.graph;
         let components = graph.components().between(source.index(), target.index(), MAX_HOPS)?;
@@ -45,17 +45,17 @@ impl Heuristic {
         Some(heuristic)
     }
 
-    /// Whether the edge between two neighbours can be on a way.
+    /// Whether a path can use the edge between two neighbours.
     pub(crate) fn allows(&self, conditions: &Conditions<'_>, from: AssetRef, to: AssetRef) -> bool {
         self.components.contains(&conditions.graph.components().of(from.index(), to.index()))
     }
 
-    /// Hops from here to the target, at least.
+    /// Lower bound of the hops to the target.
     pub(crate) fn hops(&self, asset: AssetRef) -> usize {
         usize::from(self.hops[asset.index()])
     }
 
-    /// Withdrawals and trusted steps from here to the target, at least.
+    /// Lower bound of withdrawals and trusted steps to the target.
     pub(crate) fn trust(&self, asset: AssetRef) -> Trust {
         self.trust[asset.index()].unwrap_or(self.far)
     }
@@ -91,7 +91,7 @@ impl Heuristic {
             }
             for (_, back) in conditions.graph.leaving(to) {
                 let from = back.to;
-                // Beyond the last hop that is left, nothing has to be known.
+                // Assets out of reach need no bound.
                 let reached = self.hops[from.index()] != FAR && self.allows(conditions, from, to);
                 if reached && self.trust[from.index()].is_none() {
                     let (withdrawals, trusted) = least(conditions, back.kind);
@@ -103,7 +103,7 @@ impl Heuristic {
     }
 }
 
-/// What the opposite of an edge takes, at least.
+/// Lower bound of the cost of an edge's opposite.
 fn least(conditions: &Conditions<'_>, back: EdgeKind) -> Trust {
     match back {
         EdgeKind::Ibc { .. } | EdgeKind::Wrap | EdgeKind::Unwrap => (0, 0),

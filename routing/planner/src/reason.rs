@@ -35,7 +35,7 @@ const ONE_BY_ONE: [Relax; 7] = {
 const EVERYTHING: Relax =
     Relax { paused: true, small: true, dust: true, large: true, quote: true, hook: true, txs: true };
 
-/// What stands in the way of a request for which there is no plan.
+/// Explains why a request has no plan.
 pub(crate) fn why(conditions: &mut Conditions<'_>, request: &Request) -> NoRoute {
     let Some(anyhow) = best(conditions, request, EVERYTHING) else { return no_path(conditions, request) };
     let way = ONE_BY_ONE.iter().find_map(|relax| best(conditions, request, *relax)).unwrap_or(anyhow);
@@ -63,7 +63,7 @@ fn no_path(conditions: &Conditions<'_>, request: &Request) -> NoRoute {
     NoRoute::NoPath { from, to }
 }
 
-/// The error nearest to an asset, on its way back to where it was made.
+/// Registry error of the nearest asset in the chain of parents.
 fn error(conditions: &Conditions<'_>, asset: AssetRef) -> Option<String> {
     let registry = conditions.world.registry;
     let at = |asset: AssetRef| {
@@ -94,7 +94,7 @@ fn back(registry: &Registry, asset: AssetRef) -> impl Iterator<Item = AssetRef> 
     std::iter::successors(Some(asset), |asset| registry[*asset].origin.parent())
 }
 
-/// The first thing that stops a transfer on a way that everything else allows.
+/// The first rejection on a path that is otherwise usable.
 fn on_way(conditions: &mut Conditions<'_>, request: &Request, way: &[PathEdge]) -> NoRoute {
     let hops: Vec<(Edge, EdgeState<'_>)> = way
         .iter()
@@ -140,7 +140,7 @@ fn stopped(
         }
         Rejection::Dust => {
             let zeros = way.fees.scale.zeros_before(0);
-            // A fee on the way leaves no amount that can be told in advance.
+            // With a fee, no multiple guarantees an exact result.
             let free = before.iter().all(|(_, way)| way.fees.is_free()) && way.fees.is_free();
             let zeros = before
                 .iter()

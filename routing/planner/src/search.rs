@@ -21,26 +21,26 @@ use crate::graph::EdgeKind;
 use crate::heuristic::{Heuristic, Trust};
 use crate::plan::{MAX_HOPS, Request, Step};
 
-/// How many ways are given: the best, and alternatives.
+/// Maximum number of paths: the best one and alternatives.
 pub(crate) const MAX_PLANS: usize = 3;
 /// Labels that are taken at most in one search. Registries of 200 chains take some hundreds; beyond it, what was found
 /// until then counts.
 const MAX_LABELS: usize = 20_000;
-/// Labels that are taken at most for the sake of alternatives, once the best way is known.
+/// Maximum number of labels expanded for alternatives after the best path is known.
 const MAX_EXTRA: usize = 300;
 
-/// A hop of a way that was found.
+/// One hop of a found path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PathEdge {
     pub(crate) edge: u32,
     pub(crate) tx: u8,
 }
 
-/// A way to an asset.
+/// A path from the source to an asset.
 #[derive(Debug, Clone, Copy)]
 struct Label {
     asset: AssetRef,
-    /// The hop that led here and the label before it; the source has none.
+    /// Last edge and preceding label; the source has none.
     last: Option<(u32, u32)>,
     /// The next label of the same asset.
     sibling: Option<u32>,
@@ -48,7 +48,7 @@ struct Label {
     cost: Cost,
 }
 
-/// What a way costs; the smaller, the better. The order of the fields is that of their weight.
+/// Cost of a path, compared lexicographically; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     trust: Trust,
@@ -59,7 +59,7 @@ struct Cost {
     hops: u8,
 }
 
-/// The part of a cost that is known to grow only.
+/// The components of a cost that never decrease.
 type Key = (Trust, bool, u8);
 
 impl Cost {
@@ -67,13 +67,13 @@ impl Cost {
         (self.trust, self.hook, self.txs)
     }
 
-    /// Whether a way that costs this is better than one that costs `other`, whatever both go on with, as long as both
+    /// Whether a path that costs this is better than one that costs `other`, whatever both go on with, as long as both
     /// can go on alike.
     fn beats(&self, other: &Self) -> bool {
         if self.trust != other.trust {
             return self.trust < other.trust;
         }
-        // What comes may need a hook, and then both need one.
+        // A later hop may need a hook, which both paths would need.
         let rest = |cost: &Self| (cost.txs, cost.seconds, cost.hops);
         self.hook <= other.hook && self.amount == other.amount && rest(self) < rest(other)
     }
@@ -105,7 +105,7 @@ struct Search<'s, 'a> {
     labels: Vec<Label>,
     /// The newest label of each asset.
     of_asset: Vec<Option<u32>>,
-    /// By what a way costs at least, then by hops, then by age.
+    /// Priority queue by lower bound of the cost, then hops, then age.
     open: BinaryHeap<Reverse<(Key, usize, u32)>>,
     arrived: Vec<u32>,
 }
@@ -128,7 +128,7 @@ impl Search<'_, '_> {
             cost,
         });
         self.open.push(Reverse((cost.key(), 0, 0)));
-        // The key of the best way, and of the worst that is wanted still.
+        // Keys of the best path and of the worst one still needed.
         let (mut first, mut last): (Option<Key>, Option<Key>) = (None, None);
         let (mut known, mut extra) = (0, 0);
         while let Some(Reverse((key, _, label))) = self.open.pop() {
@@ -140,7 +140,7 @@ impl Search<'_, '_> {
             }
             extra += usize::from(first.is_some_and(|first| key > first));
             let enough = last.is_some_and(|last| key > last);
-            // No way with more withdrawals is given beside one with fewer.
+            // A path with more withdrawals than the best one is never returned.
             let worse = first.is_some_and(|first| key.0.0 > first.0.0);
             if enough || worse || extra > MAX_EXTRA || self.labels.len() > MAX_LABELS {
                 break;
@@ -154,7 +154,7 @@ impl Search<'_, '_> {
         let graph = self.conditions.graph;
         for (edge, about) in graph.leaving(label.asset) {
             let left = MAX_HOPS - usize::from(label.cost.hops);
-            // The target has no hops to go, and what cannot be on a way has more than are left.
+            // Prunes assets whose lower bound exceeds the remaining hops.
             if self.heuristic.hops(about.to) >= left
                 || !self.heuristic.allows(self.conditions, about.from, about.to)
                 || self.request.op_withdraw && !allowed_in_withdrawal(label.tail, about.kind)
@@ -234,7 +234,7 @@ impl Search<'_, '_> {
         self.assets(&self.labels[label as usize]).any(|met| met == asset)
     }
 
-    /// The assets of a way, the last first.
+    /// Assets of a path, last first.
     fn assets<'b>(&'b self, label: &'b Label) -> impl Iterator<Item = AssetRef> + 'b {
         std::iter::successors(Some(label), |label| {
             label.last.map(|(_, before)| &self.labels[before as usize])
@@ -242,7 +242,7 @@ impl Search<'_, '_> {
         .map(|label| label.asset)
     }
 
-    /// The ways that have arrived, without detours: the best first, a few.
+    /// Completed paths without detours, best first, at most [`MAX_PLANS`].
     fn best(&self) -> Vec<u32> {
         let graph = self.conditions.graph;
         let mut arrived: Vec<_> = self
@@ -289,7 +289,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// In which ways a hop can follow: whether with a hook, and whether in a new transaction.
+/// Possible joinings of a hop: (with op hook, in a new transaction).
 fn joinings(label: &Label, way: &EdgeState<'_>) -> impl Iterator<Item = (bool, bool)> + use<> {
     let (one, other) = match label.tail.joining(way.step, way.features, way.migrated) {
         Joining::Same => ((false, false), None),
@@ -299,7 +299,7 @@ fn joinings(label: &Label, way: &EdgeState<'_>) -> impl Iterator<Item = (bool, b
     std::iter::once(one).chain(other)
 }
 
-/// A withdrawal that was asked for: the wrapped token is unwrapped, the bridged coin withdrawn, and that is all.
+/// Edges of a requested withdrawal: unwrap the wrapped token, then withdraw the bridged coin.
 fn allowed_in_withdrawal(tail: TxTail, next: EdgeKind) -> bool {
     match next {
         EdgeKind::Unwrap => tail == TxTail::Start,
@@ -308,7 +308,7 @@ fn allowed_in_withdrawal(tail: TxTail, next: EdgeKind) -> bool {
     }
 }
 
-/// Withdrawals, and what somebody beside the two chains has to be trusted with.
+/// Withdrawals, and steps that trust a party other than the two chains.
 fn trust(step: Step) -> Trust {
     match step {
         Step::Withdraw { .. } => (1, 1),

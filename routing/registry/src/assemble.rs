@@ -53,7 +53,7 @@ struct Assembly {
     outcome: Outcome,
 }
 
-/// What went wrong so far.
+/// Problems found so far.
 #[derive(Default)]
 struct Outcome {
     imports: bool,

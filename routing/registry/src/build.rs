@@ -26,7 +26,7 @@ pub enum BadPart {
         what: &'static str,
         /// As given.
         value: String,
-        /// What it must be.
+        /// Expected form.
         must: String,
     },
     /// A denomination is another one than its path or bridge gives.
@@ -59,7 +59,7 @@ impl Builder {
         Self::default()
     }
 
-    /// What is in it so far.
+    /// The registry built so far.
     pub fn so_far(&self) -> &Registry {
         &self.registry
     }

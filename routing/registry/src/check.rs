@@ -14,7 +14,7 @@ use crate::model::{Asset, AssetRef, Chain, ChainKind, ChainRef, Leg, LegKind, Or
 use crate::problem::{Place, Problem, Severity};
 use crate::snapshot::{Part, Registry};
 
-/// What is wrong or odd, sorted.
+/// Errors and warnings, sorted.
 pub fn check(registry: &Registry) -> Vec<Problem> {
     let mut found: Vec<_> = all(registry).into_iter().map(|(_, problem)| problem).collect();
     found.sort();
@@ -46,7 +46,7 @@ fn all(registry: &Registry) -> Vec<(Option<Part>, Problem)> {
 
 struct Check<'a> {
     registry: &'a Registry,
-    /// What is being looked at.
+    /// Part under check.
     part: Option<Part>,
     found: Vec<(Option<Part>, Problem)>,
 }

@@ -15,7 +15,7 @@ use crate::problem::Place;
 /// Which kind of file said it: earlier ones win (`router-mechanics.md` §1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source {
-    /// Our own form: the operator's word.
+    /// Native format, written by the operator.
     Own,
     /// A channel that both chains of the Initia registry list.
     Paired,
@@ -27,7 +27,7 @@ pub(crate) enum Source {
     Implied,
 }
 
-/// A draft with where it was said.
+/// A draft with its file position.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Located<T> {
     pub(crate) source: Source,
@@ -35,7 +35,7 @@ pub(crate) struct Located<T> {
     pub(crate) part: T,
 }
 
-/// All that some files say.
+/// Drafts of several files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Draft {
     pub(crate) chains: Vec<Located<ChainDraft>>,
@@ -48,7 +48,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Adds what other files say.
+    /// Appends the drafts of other files.
     pub(crate) fn append(&mut self, mut other: Self) {
         self.chains.append(&mut other.chains);
         self.channels.append(&mut other.channels);

@@ -11,7 +11,7 @@ use crate::model::{AssetRef, BridgeRef, ChainRef, ChannelRef};
 use crate::snapshot::Registry;
 use crate::wrapper::Pair;
 
-/// Answers of nodes. Written by whoever asks them; a planner reads a copy.
+/// Chain facts. The refresher writes them; planners read a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Why a channel cannot be used, by (chain id, port, channel) of either end.
@@ -30,7 +30,7 @@ pub struct Facts {
 /// The address that stands for no token.
 const NO_TOKEN: &str = "0x0000000000000000000000000000000000000000";
 
-/// What an ERC20Wrapper answered about a local token.
+/// Answers of an ERC20Wrapper about a local token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WrapperFacts {
     /// `remoteTokens` and `remoteDecimals`.
@@ -44,7 +44,7 @@ pub enum WrapperFacts {
     NotAWrapper(String),
 }
 
-/// What is known of a wrapper's pair beside the files.
+/// State of a wrapper's pair according to the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PairState {
     /// The chain was not asked or did not answer: the files hold.
@@ -55,7 +55,7 @@ pub enum PairState {
     Contradicted(String),
 }
 
-/// What the L1 and the rollup said of a bridge.
+/// Facts of L1 and rollup about a bridge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BridgeFacts {
     /// Deposits are refused.
@@ -68,7 +68,7 @@ pub struct BridgeFacts {
     pub migrated: HashMap<String, Option<(String, String)>>,
 }
 
-/// What sending an OFT costs and brings, as its contract says.
+/// Quote of an OFT contract: fee and amount received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quote {
     /// Base units of the token that arrive, in decimals of the *sending* chain.

@@ -21,7 +21,7 @@ use crate::problem::{LoadError, Place, Problem};
 
 pub(crate) use layout::{Layout, recognize};
 
-/// What public registries say, and what is wrong with them.
+/// Drafts of public registries, and their problems.
 #[derive(Default)]
 pub(crate) struct Imported {
     pub(crate) draft: Draft,

@@ -20,7 +20,7 @@ use crate::snapshot::Registry;
 /// A registry, and what was left out of it or is odd in it.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What can be used.
+    /// The usable registry.
     pub registry: Registry,
     /// What is wrong, sorted; nothing is where there are only files of our own form, which would have been refused.
     pub problems: Vec<Problem>,

@@ -59,7 +59,7 @@ pub struct Chain {
     pub id: String,
     /// The registry's name of it, for example `initia`; clients know the L1 by exactly that name.
     pub name: String,
-    /// What people call it; never empty.
+    /// Display name; never empty.
     pub pretty_name: String,
     /// Cosmos or EVM.
     pub kind: ChainKind,
@@ -80,7 +80,7 @@ pub struct Chain {
     pub forwards: bool,
     /// A picture.
     pub logo_uri: Option<String>,
-    /// What fees are paid in.
+    /// Fee assets.
     pub fee_assets: Vec<FeeAsset>,
     /// Where its nodes are.
     pub endpoints: Endpoints,
@@ -103,11 +103,11 @@ pub struct Chain {
 pub struct FeeAsset {
     /// The denomination.
     pub denom: String,
-    /// For those who have time.
+    /// Low gas price.
     pub low: String,
     /// For most.
     pub average: String,
-    /// For those who have not.
+    /// High gas price.
     pub high: String,
 }
 
@@ -218,7 +218,7 @@ impl Origin {
     }
 }
 
-/// What an operator says of one hop.
+/// Operator's terms of one hop.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Terms {
     /// Why it must not be used now; `None` if it may.
@@ -301,7 +301,7 @@ pub struct Bridge {
 /// A group of tokens on several chains that LayerZero moves one for one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Oft {
-    /// What the group is called.
+    /// Symbol of the group.
     pub symbol: String,
     /// One for each chain, two at least.
     pub legs: Vec<Leg>,
@@ -325,7 +325,7 @@ pub struct Leg {
     /// What a message costs in base units of the chain's coin, for when the contract cannot be asked.
     #[serde(serialize_with = "serialize::amount")]
     pub messaging_fee: Option<U256>,
-    /// What leaving from here costs.
+    /// Terms of sending from this leg.
     pub terms: Terms,
 }
 
@@ -377,7 +377,7 @@ impl BridgeKind {
         }
     }
 
-    /// What people call it.
+    /// Display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ibc => "IBC",

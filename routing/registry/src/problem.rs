@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where something was said.
+/// Position in the files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Place {
     /// The file, relative to the directory that was loaded; `None` for what no single file says.
@@ -36,7 +36,7 @@ impl Place {
         Problem { place: self.clone(), what: what.into(), severity: Severity::Error }
     }
 
-    /// Something that is odd, and may be meant.
+    /// Unusual, and possibly intended.
     pub fn warning(&self, what: impl Into<String>) -> Problem {
         Problem { place: self.clone(), what: what.into(), severity: Severity::Warning }
     }
@@ -78,7 +78,7 @@ impl fmt::Display for Severity {
 pub struct Problem {
     /// Where.
     pub place: Place,
-    /// What it is, and what to do.
+    /// Description and remedy.
     pub what: String,
     /// How bad it is.
     pub severity: Severity,

@@ -39,7 +39,7 @@ pub struct Registry {
     pub(crate) venues: Vec<Venue>,
     pub(crate) bridge_logos: BTreeMap<BridgeKind, String>,
     pub(crate) hash: String,
-    /// What is wrong with a part: no route uses it.
+    /// Error of a part, which excludes it from routes.
     pub(crate) errors: FxHashMap<Part, String>,
 }
 

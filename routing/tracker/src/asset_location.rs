@@ -14,7 +14,7 @@ use crate::transfer::Place;
 pub(crate) struct Tokens {
     pub(crate) chain: String,
     pub(crate) denom: String,
-    /// Base units; none where nobody said.
+    /// Base units, if known.
     pub(crate) amount: Option<String>,
 }
 

@@ -15,7 +15,7 @@ const THRESHOLD: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest that a chain that answers again has to wait for its next request.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
-/// How long a probe may take: a few endpoints of a chain, each with the timeout of a question.
+/// How long a probe may take: a few endpoints of a chain, each with the timeout of a query.
 const LEASE: Duration = Duration::from_secs(30);
 
 /// Whether requests may be sent.

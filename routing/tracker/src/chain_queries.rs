@@ -28,29 +28,29 @@ use crate::options::Options;
 use crate::search::{QueryError, Search};
 use crate::state::Observation;
 
-/// Asks nodes on behalf of one look.
+/// Node queries on behalf of one poll.
 pub(crate) struct ChainQueries<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) nodes: &'a Nodes,
     pub(crate) options: &'a Options,
-    /// When the look began.
+    /// When the poll began.
     pub(crate) now: i64,
-    /// What time it is, for the circuit breakers.
+    /// Current time, for the circuit breakers.
     pub(crate) clock: &'a dyn Fn() -> i64,
     pub(crate) home: HomeSlot<'a>,
 }
 
-/// The place that a look takes in the queue of its chain, until it asks another chain: then it waits for that one, and
-/// the next look of the queue may begin.
+/// The place that a poll takes in the queue of its chain, until it queries another chain: then it waits for that one,
+/// and the next poll of the queue may begin.
 pub(crate) struct HomeSlot<'a> {
     pub(crate) chain: &'a str,
     pub(crate) permit: Mutex<Option<PollPermit>>,
-    /// Told when the place is free.
+    /// Notified when the permit is released.
     pub(crate) left: &'a Notify,
 }
 
 impl HomeSlot<'_> {
-    /// Whether the look is still in the queue of its chain, `chain` being the one that it is about to ask.
+    /// Whether the poll is still in the queue of its chain, `chain` being the one that it is about to ask.
     fn keeps(&self, chain: &str) -> bool {
         let mut permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
         if chain != self.chain && permit.take().is_some() {
@@ -75,7 +75,7 @@ async fn hash_in_the_evm(evm: &node::Evm, tx: &FoundTx) -> Option<String> {
     }
 }
 
-/// What became of a registered transaction.
+/// Outcome of a registered transaction.
 pub(crate) enum Outcome {
     /// No node has it.
     Unseen,
@@ -88,7 +88,7 @@ pub(crate) enum Outcome {
 }
 
 impl ChainQueries<'_> {
-    /// What the chain says of a registered transaction.
+    /// Queries the outcome of a registered transaction.
     pub(crate) async fn source(&self, chain: &str, hash: Hash) -> Result<Outcome, QueryError> {
         let reference = self.registry.chain(chain);
         let (reference, clients) = reference.zip(self.nodes.of(self.registry, chain)).ok_or_else(|| {
@@ -103,7 +103,7 @@ impl ChainQueries<'_> {
         .await
     }
 
-    /// Asks as one of the questions that the chain is asked at once.
+    /// Runs a query within the concurrency limit of its chain.
     async fn within_limits<T>(
         &self,
         chain: &str,
@@ -175,7 +175,7 @@ impl ChainQueries<'_> {
         Ok(Outcome::Executed { tx, is_final, hops, other_hash: None })
     }
 
-    /// So many blocks deep, or not deep and final by the chain's own word.
+    /// Final by depth, or by the chain's own finalized height.
     async fn is_final(&self, chain: ChainRef, evm: &node::Evm, block: u64) -> Result<bool, QueryError> {
         let tip = evm.block_number().await?;
         if tip.saturating_sub(block) >= u64::from(self.registry[chain].confirmations) {
@@ -184,7 +184,7 @@ impl ChainQueries<'_> {
         Ok(evm.finalized().await?.is_some_and(|finalized| finalized >= block))
     }
 
-    /// What nodes say to a question about a hop.
+    /// Runs a query about a hop.
     pub(crate) async fn ask(
         &self,
         hop: &ObservedHop,
@@ -206,7 +206,7 @@ impl ChainQueries<'_> {
             (ObservedHop::Withdrawal(hop), HopQuery::Output) => self.output(hop).await,
             (ObservedHop::Withdrawal(hop), HopQuery::Claimed) => self.claimed(hop).await,
             (ObservedHop::LayerZero(hop), HopQuery::Delivered) => self.delivered(hop).await,
-            // No hop asks what is another kind's to answer.
+            // No other combination is generated.
             _ => Ok(Vec::new()),
         }
     }
@@ -294,7 +294,7 @@ impl ChainQueries<'_> {
         Ok(Some((found.0, at, event)))
     }
 
-    /// Searches by sequence and by the channel on the side of the chain that is asked; the event must name all of it.
+    /// Searches by sequence and by the channel on the side of the chain that is queried; the event must name all of it.
     async fn find(
         &self,
         search: &Search<'_>,

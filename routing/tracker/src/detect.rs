@@ -160,7 +160,7 @@ mod tests {
         // router-mechanics §2.8.
         let account = forwarder("init", "channel-3", "noble1pyq6amga29zfsldw8k26kgvl7a0fhf3k07uyg0");
         assert_eq!(account.unwrap(), "init1h8ec302kh6s2fmy8cxv0rt5nzv8nh5gassfhqe");
-        // Recorded: packet 11 from the rollup, sent on for packet 12 from the L1.
+        // Recorded: packet 11 from the rollup, forwarded for packet 12 from the L1.
         let account = forwarder("init", "channel-0", "init1sleg2k5c54fytsae3jdk9mrn27yw4qc4mgxkfg");
         assert_eq!(account.unwrap(), "init1yvwta0qdzm00p376k3hsr2we8t2lxl9gzz5nhq");
     }

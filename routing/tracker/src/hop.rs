@@ -22,7 +22,7 @@ pub struct TxRef {
     pub time: Option<i64>,
 }
 
-/// Names a packet in all the world. Both ends of a channel may have the same id, so the sending chain is part of it.
+/// Globally unique packet id. It includes the sending chain, because both ends of a channel may have the same id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PacketId {
     /// The sending chain's id.
@@ -54,12 +54,12 @@ pub struct Packet {
     pub denom: String,
     /// Base units, or how many NFTs.
     pub amount: String,
-    /// Who sent it.
+    /// Sender.
     pub sender: String,
-    /// Whom the receiving chain sends it on to.
+    /// Forwarding by the receiving chain.
     #[serde(default)]
     pub forward: Option<Forward>,
-    /// What the receiving chain calls with it.
+    /// Contract call on the receiving chain.
     #[serde(default)]
     pub hook: Option<Hook>,
 }
@@ -80,16 +80,16 @@ pub struct Hook {
     pub contract: Option<String>,
 }
 
-/// What the receiving chain answered to a packet.
+/// Acknowledgement of a packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ack {
-    /// It took the tokens.
+    /// Success.
     Good,
-    /// It undid everything.
+    /// Error; the tokens are refunded.
     Error {
-        /// The acknowledgement's own words.
+        /// Error text of the acknowledgement.
         message: String,
-        /// The module's words, where the acknowledgement only says that there are some.
+        /// Error text of the module, if the acknowledgement has only a code.
         reason: Option<String>,
     },
 }
@@ -97,9 +97,9 @@ pub enum Ack {
 /// One IBC packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ibc {
-    /// What was sent.
+    /// The packet.
     pub packet: Packet,
-    /// How it follows from the hop before it.
+    /// Relation to the previous hop.
     pub link: Relation,
     /// `send_packet`.
     pub sent: TxRef,
@@ -116,16 +116,16 @@ pub struct Ibc {
     pub expired: bool,
 }
 
-/// How a hop follows from the one before it.
+/// Relation of a hop to the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Relation {
-    /// It is the first.
+    /// First hop.
     Start,
     /// The receiving chain sent the packet on: if this hop fails, that one does.
     Forward,
     /// A contract that the packet called sent it: if this hop fails, the tokens stay where it began.
     Hook,
-    /// It gives back what the hop before it could not deliver.
+    /// Returns the tokens of a failed hop.
     Refund,
 }
 
@@ -140,9 +140,9 @@ pub struct Deposit {
     pub bridge: u64,
     /// Counts the deposits of the bridge.
     pub l1_sequence: u64,
-    /// What was deposited.
+    /// Denomination on the L1.
     pub l1_denom: String,
-    /// What it becomes on the rollup.
+    /// Denomination on the rollup.
     pub l2_denom: String,
     /// Base units.
     pub amount: String,
@@ -172,17 +172,17 @@ pub struct Withdrawal {
     pub from: String,
     /// The L1's id and the bridge, if the registry knows them.
     pub to: Option<(String, u64)>,
-    /// How it follows from the hop before it.
+    /// Relation to the previous hop.
     pub link: Relation,
     /// Counts the withdrawals of the bridge.
     pub l2_sequence: u64,
     /// Who withdraws; for a refused deposit the text that was given as its receiver.
     pub sender: String,
-    /// Who gets it on the L1.
+    /// Receiver on the L1.
     pub receiver: String,
-    /// What was withdrawn.
+    /// Denomination on the rollup.
     pub l2_denom: String,
-    /// What it is on the L1.
+    /// Denomination on the L1.
     pub l1_denom: String,
     /// Base units.
     pub amount: String,
@@ -192,7 +192,7 @@ pub struct Withdrawal {
     pub sent: TxRef,
     /// The output that covers it, as of height `output_as_of` of the L1.
     pub output: Option<Output>,
-    /// How far the L1 was when its outputs were looked through.
+    /// How far the L1 was when its outputs were scanned.
     pub output_as_of: u64,
     /// `finalize_token_withdrawal`, or only that the L1 says so.
     pub claimed: Option<Claim>,
@@ -236,7 +236,7 @@ pub struct LayerZero {
     pub from: String,
     /// The receiving chain's id, if the registry knows the number.
     pub to: Option<String>,
-    /// Names the message in all the world, 32 bytes in lower-case hex.
+    /// Globally unique message id, 32 bytes in lower-case hex.
     pub guid: String,
     /// LayerZero's number of the receiving chain.
     pub dst_eid: u32,
@@ -256,7 +256,7 @@ pub struct LayerZero {
     pub alert: Option<TxRef>,
     /// `ComposeDelivered`.
     pub composed: Option<TxRef>,
-    /// The next block of the receiving chain to look through.
+    /// The next block of the receiving chain to scan.
     pub scanned: Option<u64>,
 }
 
@@ -294,7 +294,7 @@ impl ObservedHop {
         }
     }
 
-    /// How it follows from the hop before it.
+    /// Relation to the previous hop.
     pub fn link(&self) -> Relation {
         match self {
             Self::Ibc(hop) => hop.link,

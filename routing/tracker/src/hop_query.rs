@@ -9,7 +9,7 @@
 use crate::hop::{Ibc, ObservedHop, Withdrawal};
 use crate::state::is_settled;
 
-/// A question about a hop. Each is a search or two on one chain.
+/// A query about a hop: one or two searches on one chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HopQuery {
     /// Did the receiving chain receive the packet? And if it cannot any more: is it past the timeout?
@@ -43,7 +43,7 @@ impl HopQuery {
     }
 }
 
-/// The questions that are open at `now`, in nanoseconds since 1970, in the order of life.
+/// The queries that are open at `now`, in nanoseconds since 1970, in the order of life.
 pub fn open_queries(hop: &ObservedHop, now: i64) -> Vec<HopQuery> {
     if is_settled(hop) {
         return Vec::new();

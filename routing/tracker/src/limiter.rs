@@ -15,18 +15,18 @@ use tokio::sync::Semaphore;
 use crate::breaker::{Breaker, State};
 use crate::search::QueryError;
 
-/// Looks of other chains' queues that may wait for this chain; the next ones try again later. Each is a few KiB.
+/// Polls of other chains' queues that may wait for this chain; the next ones try again later. Each is a few KiB.
 const WAITING: usize = 256;
 
 /// The limits of one chain.
 pub(crate) struct Limiter {
     chain: String,
-    /// Questions on their way.
+    /// Queries in flight.
     slots: Semaphore,
-    /// Looks that were begun in this chain's queue and have asked no other chain yet.
+    /// Polls that were begun in this chain's queue and have queried no other chain yet.
     looks: Arc<Semaphore>,
     /// How many those are at most.
-    pub(crate) most_looks: usize,
+    pub(crate) max_polls: usize,
     waiting: AtomicUsize,
     breaker: Mutex<Breaker>,
 }
@@ -34,30 +34,30 @@ pub(crate) struct Limiter {
 /// One of [`WAITING`].
 pub(crate) struct Waiting(Arc<Limiter>);
 
-/// One of [`Limiter::most_looks`].
+/// One of [`Limiter::max_polls`].
 pub(crate) type PollPermit = tokio::sync::OwnedSemaphorePermit;
 
 impl Limiter {
-    /// Sends `concurrency` questions at once.
+    /// Sends `concurrency` queries at once.
     pub(crate) fn new(chain: &str, concurrency: usize) -> Self {
         let concurrency = concurrency.max(1);
-        // Enough to keep all slots busy while looks are read and written.
-        let most_looks = 2 * concurrency;
+        // Enough to keep all slots busy while polls are read and written.
+        let max_polls = 2 * concurrency;
         Self {
             chain: chain.to_owned(),
             slots: Semaphore::new(concurrency),
-            looks: Arc::new(Semaphore::new(most_looks)),
-            most_looks,
+            looks: Arc::new(Semaphore::new(max_polls)),
+            max_polls,
             waiting: AtomicUsize::new(0),
             breaker: Mutex::default(),
         }
     }
 
-    pub(crate) fn free_looks(&self) -> usize {
+    pub(crate) fn free_polls(&self) -> usize {
         self.looks.available_permits()
     }
 
-    pub(crate) fn begin_look(&self) -> Option<PollPermit> {
+    pub(crate) fn begin_poll(&self) -> Option<PollPermit> {
         Arc::clone(&self.looks).try_acquire_owned().ok()
     }
 
@@ -107,7 +107,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Whether a chain did not answer at all. An answer that this one question failed is one: otherwise a hash that a node
+/// Whether a chain did not answer at all. An answer that this one query failed is one: otherwise a hash that a node
 /// cannot search for would stop the requests of everybody else.
 fn is_silence(failure: &QueryError) -> bool {
     match failure {

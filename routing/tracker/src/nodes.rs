@@ -23,7 +23,7 @@ pub(crate) struct Clients {
     pub(crate) evm: Option<Evm>,
 }
 
-/// The clients of all chains that were asked so far.
+/// The clients of all chains that were queried so far.
 pub(crate) struct Nodes {
     limits: Limits,
     concurrency: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Nodes {
 impl Nodes {
     pub(crate) fn new(timeout: Duration, concurrency: usize) -> Self {
         const MIB: usize = 1 << 20;
-        // A page of transactions with all their events is a few MiB; a whole block of them is not asked for.
+        // A page of transactions with all their events is a few MiB; a whole block of them is not queried for.
         let limits = Limits {
             connect: timeout,
             timeout,

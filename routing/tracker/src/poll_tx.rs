@@ -18,21 +18,21 @@ use crate::search::QueryError;
 use crate::state::Observation;
 use crate::transfer::Transfer;
 
-/// A transfer has a few hops, and each is known after three rounds.
+/// A transfer has a few hops, each complete after three rounds.
 const ROUNDS: usize = 32;
-/// Questions of one transaction that are asked together.
+/// Concurrent queries per transaction.
 const TOGETHER: usize = 8;
 
-/// What a look brought.
+/// Result of one poll.
 pub(crate) struct PollResult {
     pub(crate) record: Record,
-    /// Whether every question was answered.
+    /// Whether every query was answered.
     pub(crate) answered: bool,
 }
 
-/// Looks once. `hash` is the one that was registered.
-pub(crate) async fn poll_tx(asker: &ChainQueries<'_>, record: Record, hash: Hash) -> PollResult {
-    let mut poll = TxPoll { asker, record, answered: true, asked: HashSet::new() };
+/// Polls once. `hash` is the registered one.
+pub(crate) async fn poll_tx(queries: &ChainQueries<'_>, record: Record, hash: Hash) -> PollResult {
+    let mut poll = TxPoll { queries, record, answered: true, asked: HashSet::new() };
     poll.source(hash).await;
     for _ in 0..ROUNDS {
         if !poll.round().await {
@@ -43,10 +43,10 @@ pub(crate) async fn poll_tx(asker: &ChainQueries<'_>, record: Record, hash: Hash
 }
 
 struct TxPoll<'a> {
-    asker: &'a ChainQueries<'a>,
+    queries: &'a ChainQueries<'a>,
     record: Record,
     answered: bool,
-    /// By transfer and hop; a packet that was sent again is asked about anew.
+    /// By transfer, hop and packet sequence, because a resent packet needs new queries.
     asked: HashSet<(usize, usize, u64, HopQuery)>,
 }
 
@@ -54,21 +54,21 @@ impl TxPoll<'_> {
     async fn source(&mut self, hash: Hash) {
         let is_known = match &self.record.source {
             Source::Failed { .. } | Source::Executed { is_final: true, .. } => true,
-            // What has ended does not begin again.
+            // An ended transaction keeps its source.
             Source::Executed { .. } => self.record.state().is_final(),
             Source::Unseen { .. } | Source::Unsure => false,
         };
         if is_known {
             return;
         }
-        match self.asker.source(&self.record.chain, hash).await {
+        match self.queries.source(&self.record.chain, hash).await {
             Ok(outcome) => self.settle(outcome),
             Err(e) => self.unanswered(&e),
         }
     }
 
     fn settle(&mut self, outcome: Outcome) {
-        let now = self.asker.now;
+        let now = self.queries.now;
         let record = &mut self.record;
         match outcome {
             Outcome::Unseen => {
@@ -99,15 +99,15 @@ impl TxPoll<'_> {
         }
     }
 
-    /// Asks everything that is open and was not asked in this look; says whether anything new came of it.
+    /// Sends all open queries that this poll has not sent; returns true if evidence was added.
     async fn round(&mut self) -> bool {
         let open = self.open();
-        let (asker, record) = (self.asker, &self.record);
+        let (queries, record) = (self.queries, &self.record);
         let answers: Vec<_> = stream::iter(open)
             .map(async |(transfer, hop, question)| {
                 let about = &record.transfers[transfer].hops[hop];
-                // Boxed: a question to any chain is a large future.
-                (transfer, hop, Box::pin(ask(asker, about, question)).await)
+                // Boxed: a query to any chain is a large future.
+                (transfer, hop, Box::pin(ask(queries, about, question)).await)
             })
             .buffered(TOGETHER)
             .collect()
@@ -119,14 +119,14 @@ impl TxPoll<'_> {
             }
             let transfer = &mut self.record.transfers[transfer];
             for observation in observations {
-                is_new |= transfer.observe(hop, &observation, asker.now);
+                is_new |= transfer.observe(hop, &observation, queries.now);
             }
         }
         is_new
     }
 
     fn open(&mut self) -> Vec<(usize, usize, HopQuery)> {
-        let now = self.asker.now;
+        let now = self.queries.now;
         let mut open = Vec::new();
         for (at, transfer) in self.record.transfers.iter().enumerate() {
             if transfer.is_settled() {
@@ -151,15 +151,15 @@ impl TxPoll<'_> {
 }
 
 async fn ask(
-    asker: &ChainQueries<'_>,
+    queries: &ChainQueries<'_>,
     hop: &ObservedHop,
     question: HopQuery,
 ) -> (Vec<Observation>, Option<QueryError>) {
-    match asker.ask(hop, question).await {
+    match queries.ask(hop, question).await {
         Ok(observations) => (observations, None),
-        // The sending chain may know what the receiving one does not say.
+        // The sending chain may have the acknowledgement.
         Err(failure) if question == HopQuery::Received => {
-            (asker.ask(hop, HopQuery::Acknowledged).await.unwrap_or_default(), Some(failure))
+            (queries.ask(hop, HopQuery::Acknowledged).await.unwrap_or_default(), Some(failure))
         }
         Err(failure) => (Vec::new(), Some(failure)),
     }

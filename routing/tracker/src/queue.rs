@@ -15,16 +15,16 @@ use store::{Order, Store, table};
 
 use crate::tables::Queue;
 
-/// The classes of a chain's queue, in the order in which they are looked at.
+/// The classes of a chain's queue, in the order in which they are polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Registered, and not looked at since.
+    /// Registered, and not polled since.
     New = 0,
     /// Seen on its chain; it, or what it began, is not over.
     Followed = 1,
     /// Looked at, and no node has it.
     Unseen = 2,
-    /// No node had it for so long that it was given up.
+    /// No node had it for so long that it was abandoned.
     Abandoned = 3,
     /// Nothing is left to learn: kept for [`crate::Options::retention`] from the time in the row on.
     Ended = 4,
@@ -40,8 +40,8 @@ pub struct Place {
 }
 
 impl Class {
-    /// Those that are looked at.
-    pub(crate) const LOOKS: [Self; 4] = [Self::New, Self::Followed, Self::Unseen, Self::Abandoned];
+    /// Those that are polled.
+    pub(crate) const POLLED: [Self; 4] = [Self::New, Self::Followed, Self::Unseen, Self::Abandoned];
     /// Those that no node has seen.
     pub(crate) const UNSEEN: [Self; 3] = [Self::New, Self::Unseen, Self::Abandoned];
 
@@ -112,7 +112,7 @@ impl Queues {
         by: u64,
         limit: usize,
     ) -> Result<Vec<(u64, Hash)>, store::Error> {
-        // Held from before the snapshot: a row that is committed later is told to us later.
+        // Locked before the snapshot, so that `added` reports every later row.
         let mut chains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(first) = chains.get_mut(chain).map(|first| first.of_mut(class)) else {
             return Ok(Vec::new());

@@ -30,23 +30,23 @@ pub struct Record {
     pub since: i64,
     /// Counts the changes of this record.
     pub generation: u64,
-    /// When it is looked at next; none if it no longer is.
+    /// When it is polled next; none if it no longer is.
     pub due: Option<u64>,
     /// Who registered it, for as long as no node has seen it; see `unseen`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<u64>,
-    /// What became of the transaction itself.
+    /// Outcome of the transaction itself.
     pub source: Source,
-    /// What it began.
+    /// Transfers that it started.
     pub transfers: Vec<Transfer>,
 }
 
-/// What became of a transaction on its own chain.
+/// Outcome of a transaction on its own chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// No node has it.
     Unseen {
-        /// Whether it was given up, after how many seconds.
+        /// Whether it was abandoned, after how many seconds.
         abandoned: Option<u64>,
     },
     /// An EVM node has it, and nothing can be said of it before its block is final.
@@ -62,7 +62,7 @@ pub enum Source {
     Failed {
         /// The module's code, where there is one.
         code: Option<u64>,
-        /// Its words.
+        /// Error text.
         message: String,
     },
 }
@@ -83,7 +83,7 @@ impl Record {
         }
     }
 
-    /// Takes up again what was given up. Says whether anything was.
+    /// Takes up again what was abandoned. Says whether anything was.
     pub fn revive(&mut self, now: i64) -> bool {
         let mut revived = false;
         if let Source::Unseen { abandoned: abandoned @ Some(_) } = &mut self.source {
@@ -104,10 +104,10 @@ impl Record {
         revived
     }
 
-    /// Gives up what has not moved for too long, and sets when to look next. `answered` is whether every question of
-    /// this look was answered.
+    /// Gives up what has not moved for too long, and sets when to poll next. `answered` is whether every query of
+    /// this poll was answered.
     pub fn schedule(&mut self, now: i64, answered: bool, options: &Options) {
-        // By a clock that was set back since, or nothing would be given up until it is there again.
+        // By a clock that was set back since, or nothing would be abandoned until it is there again.
         self.since = self.since.min(now);
         for transfer in &mut self.transfers {
             transfer.changed = transfer.changed.min(now);
@@ -145,7 +145,7 @@ impl Record {
                 return Place { class: Class::Ended, at: moment(self.since.max(changed.unwrap_or(0))) };
             }
             (Source::Unseen { abandoned: Some(_) }, _) => Class::Abandoned,
-            // Whatever was looked at is due later than that.
+            // Whatever was polled is due later than that.
             (Source::Unseen { .. }, Some(due)) if due <= moment(self.since) => Class::New,
             (Source::Unseen { .. }, _) => Class::Unseen,
             _ => Class::Followed,
@@ -158,7 +158,7 @@ impl Record {
         matches!(self.source, Source::Unseen { .. })
     }
 
-    /// Whether no node had it for so long that it is deleted.
+    /// Whether no node has it and it is due for deletion.
     pub fn is_expired(&self) -> bool {
         self.is_unseen() && self.due.is_none()
     }
@@ -176,7 +176,7 @@ impl Record {
     }
 }
 
-/// Gives a transfer up if it has not moved for too long; says how long until the next look.
+/// Gives a transfer up if it has not moved for too long; says how long until the next poll.
 fn look(transfer: &mut Transfer, now: i64, answered: bool, options: &Options) -> Option<Duration> {
     let quiet = since(transfer.changed, now);
     if transfer.verdict().state.is_final() {
@@ -227,7 +227,7 @@ fn claimable_in(hop: &ObservedHop, now: i64) -> Option<Duration> {
     (at > now).then(|| since(now, at))
 }
 
-/// Nanoseconds since 1970 as the index of due looks has them.
+/// Nanoseconds since 1970 as the index of due polls has them.
 pub(crate) fn moment(time: i64) -> u64 {
     u64::try_from(time).unwrap_or(0)
 }

@@ -13,13 +13,13 @@ use node::{FoundTx, Kind};
 use crate::hop::TxRef;
 use crate::nodes::Clients;
 
-/// Why a question has no answer this time.
+/// Why a query has no answer this time.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum QueryError {
-    /// Nodes were asked.
+    /// Nodes were queried.
     #[error(transparent)]
     Node(#[from] node::Error),
-    /// None of the chain's nodes answers, so it was not asked.
+    /// None of the chain's nodes answers, so it was not queried.
     #[error("chain {chain} was not asked, since none of its nodes answered the last requests")]
     Silent { chain: String },
     /// Too many transfers wait for it.

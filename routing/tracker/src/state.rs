@@ -13,11 +13,11 @@ use crate::hop::{
     Withdrawal,
 };
 
-/// Something that was found on a chain about a hop.
+/// Evidence found on a chain about a hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
     /// A packet was received; with the acknowledgement that was written in the same message, if any, and the packet
-    /// that the same message sent on, if any.
+    /// that the same message forwarded, if any.
     Received {
         /// Which packet.
         packet: PacketId,
@@ -108,11 +108,11 @@ pub enum Observation {
         /// Where.
         at: TxRef,
     },
-    /// The receiving chain was looked through up to, and without, this block.
+    /// The receiving chain was scanned up to, and without, this block.
     Scanned {
         /// The message's guid.
         guid: String,
-        /// The next block to look through.
+        /// The next block to scan.
         next: u64,
     },
 }
@@ -120,20 +120,20 @@ pub enum Observation {
 /// How far a hop is. The order is that of life; the last two are ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Progress {
-    /// Nobody here knows where it goes.
+    /// The destination is unknown.
     Unknown,
     /// Sent.
     Sent,
-    /// There, and not known to be well.
+    /// Received, outcome unknown.
     Received,
-    /// It did what it was meant to.
+    /// Succeeded.
     Done,
-    /// It did not.
+    /// Failed.
     Failed,
 }
 
 impl Progress {
-    /// Whether nothing can change it.
+    /// Whether the progress is final.
     pub fn is_end(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
@@ -150,8 +150,8 @@ pub fn advance(hop: ObservedHop, observation: &Observation) -> ObservedHop {
     }
 }
 
-/// What follows the hop by this observation: the packet that was sent on, the withdrawal of a refused deposit. `hop` is
-/// the hop after [`advance`].
+/// What follows the hop by this observation: the packet that was forwarded, the withdrawal of a refused deposit. `hop`
+/// is the hop after [`advance`].
 pub fn following<'a>(hop: &ObservedHop, observation: &'a Observation) -> Option<&'a ObservedHop> {
     match (hop, observation) {
         (ObservedHop::Ibc(hop), Observation::Received { packet, at, next, .. })
@@ -191,7 +191,7 @@ fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
         Observation::Expired { packet } if of(&hop, packet) && is_open(&hop) => hop.expired = true,
         _ => {}
     }
-    // Only a packet that is still on its way can be late.
+    // Only a packet that is still in flight can be late.
     hop.expired &= is_open(&hop);
     hop
 }

@@ -385,7 +385,7 @@ fn op_state(progress: Progress) -> &'static str {
     }
 }
 
-/// A message that could not be delivered can be tried again by anyone, so it has failed only when it was given up.
+/// A message that could not be delivered can be tried again by anyone, so it has failed only when it was abandoned.
 fn lz_state(hop: &LayerZero, progress: Progress, is_abandoned: bool) -> &'static str {
     match progress {
         Progress::Received => "LAYER_ZERO_TRANSFER_WAITING_FOR_COMPOSE",

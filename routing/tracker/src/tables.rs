@@ -41,7 +41,7 @@ impl Table for Answers {
     type Value = Vec<u8>;
 }
 
-/// When which transaction was looked at next in databases of format 1; empty since.
+/// When which transaction was polled next in databases of format 1; empty since.
 ///
 /// | nanoseconds since 1970 (8, BE) | chain (text) | hash (32) | → nothing
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Table for Others {
     type Value = Vec<u8>;
 }
 
-/// When which transaction of a chain is looked at next, or when it ended; see [`crate::queue::Class`].
+/// When which transaction of a chain is polled next, or when it ended; see [`crate::queue::Class`].
 ///
 /// | chain (text) | class (1) | nanoseconds since 1970 (8, BE) | hash (32) | → nothing
 #[derive(Debug)]

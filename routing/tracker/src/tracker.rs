@@ -39,13 +39,13 @@ pub struct Tracker {
     pub(crate) nodes: Nodes,
     pub(crate) queues: Queues,
     unseen: Unseen,
-    /// Held from reading a record to writing it, never while anyone is asked.
+    /// Held from reading a record to writing it, never while anyone is queried.
     writing: Mutex<()>,
-    /// Only one looks at what is due at a time.
+    /// Only one polls what is due at a time.
     pub(crate) polling: tokio::sync::Mutex<()>,
-    /// Told when there may be something to look at.
+    /// Notified when a transaction may be due.
     pub(crate) wake: Notify,
-    /// The time when looks were last begun.
+    /// The time when polls were last begun.
     pub(crate) latest: AtomicI64,
 }
 
@@ -64,7 +64,7 @@ impl Tracker {
     /// Opens the database in `dir`, or makes one. Everything that was registered goes on being followed.
     ///
     /// The registry may change at any time: what is already known of a transfer stays, names of tokens and pages are
-    /// those of the registry when the transfer is looked at next.
+    /// those of the registry when the transfer is polled next.
     pub fn open(
         dir: &Path,
         registry: watch::Receiver<Arc<Registry>>,
@@ -120,13 +120,13 @@ impl Tracker {
     }
 
     /// Registers a transaction, whether or not any node has it yet. Again and again it gives the same answer and loses
-    /// nothing; one that was given up is taken up again. For callers that are trusted: no limit applies.
+    /// nothing; one that was abandoned is taken up again. For callers that are trusted: no limit applies.
     pub fn track(&self, chain_id: &str, tx_hash: &str, now: Timestamp) -> Result<Tracked, Refused> {
         self.track_any(chain_id, tx_hash, now, None)
     }
 
     /// The same within the limits on what no node has seen ([`Options::unseen_per_client`],
-    /// [`Options::unseen_per_chain`]). `client` is who asks, if that is known.
+    /// [`Options::unseen_per_chain`]). `client` is who queries, if that is known.
     pub fn track_for(
         &self,
         client: Option<IpAddr>,
@@ -191,7 +191,7 @@ impl Tracker {
         Ok(record)
     }
 
-    /// Whether one more may be registered that no node has seen; makes room on a full chain if something was given up.
+    /// Whether one more may be registered that no node has seen; makes room on a full chain if something was abandoned.
     fn check_limits(&self, chain: &str, client: Option<ClientId>) -> Result<(), Refused> {
         let Options { unseen_per_client, unseen_per_chain, .. } = self.options;
         if client.is_some_and(|client| self.unseen.of_client(client) >= unseen_per_client) {
@@ -208,10 +208,10 @@ impl Tracker {
         Ok(())
     }
 
-    /// Looks at one transaction, which stands at `place` in the queue; says whether its answer is another one now.
+    /// Polls one transaction, which stands at `place` in the queue; says whether its answer is another one now.
     pub(crate) async fn look(
         &self,
-        asker: &ChainQueries<'_>,
+        queries: &ChainQueries<'_>,
         key: &TxKey,
         place: Place,
     ) -> Result<bool, Error> {
@@ -219,15 +219,15 @@ impl Tracker {
             self.delete(key, place)?;
             return Ok(false);
         };
-        let looked = Box::pin(poll_tx(asker, before.clone(), key.1)).await;
-        let (mut record, now) = (looked.record, (asker.clock)());
+        let looked = Box::pin(poll_tx(queries, before.clone(), key.1)).await;
+        let (mut record, now) = (looked.record, (queries.clock)());
         record.schedule(now, looked.answered, &self.options);
-        let json = status::json(&record, asker.registry, now)?;
+        let json = status::json(&record, queries.registry, now)?;
 
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let stored = self.read::<Records>(key)?;
         match &stored {
-            // Registered again meanwhile: then it is due again, and looked at anew.
+            // Registered again meanwhile: then it is due again, and polled anew.
             Some(stored) if (stored.generation, stored.since) != (before.generation, before.since) => {
                 return Ok(false);
             }
@@ -344,7 +344,7 @@ impl Tracker {
     }
 }
 
-/// Who registers something, and is not trusted.
+/// Client that registers a transaction; untrusted.
 struct Caller(Option<ClientId>);
 
 fn queue_key(key: &TxKey, place: Place) -> crate::tables::QueueKey {

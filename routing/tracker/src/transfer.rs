@@ -17,13 +17,13 @@ pub enum State {
     Submitted,
     /// Seen, steps outstanding.
     Pending,
-    /// It will fail; the tokens are on their way back.
+    /// It will fail; the tokens are in flight back.
     PendingError,
     /// The tokens are where they were meant to be.
     CompletedSuccess,
-    /// It failed; the tokens are wherever the release says.
+    /// Failed; the release names the location of the tokens.
     CompletedError,
-    /// Nothing happened for so long that nobody looks as often any more.
+    /// No progress for so long that polling slowed down.
     Abandoned,
 }
 
@@ -45,7 +45,7 @@ pub enum Place {
     Uncalled(usize),
 }
 
-/// What the hops of a transfer mean together.
+/// Combined state of a transfer's hops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// [`State::Pending`], [`State::PendingError`] or an end.
@@ -54,18 +54,18 @@ pub struct Verdict {
     pub blocking: Option<usize>,
     /// Where the tokens are, and whether they are there yet.
     pub release: Option<(Place, bool)>,
-    /// Why it failed, where no hop says so itself.
+    /// Reason of a failure, if no hop has one.
     pub reason: Option<String>,
 }
 
-/// Hops, one behind the other.
+/// A chain of hops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     /// None for a transaction that stayed on its chain.
     pub hops: Vec<ObservedHop>,
     /// When something was last learnt; nanoseconds since 1970.
     pub changed: i64,
-    /// Seconds after which it was given up, if it was.
+    /// Seconds after which it was abandoned, if it was.
     #[serde(default)]
     pub abandoned: Option<u64>,
 }
@@ -81,7 +81,7 @@ impl Transfer {
         let Some(hop) = self.hops.get(at) else { return false };
         let ended = Some(self.verdict()).filter(|verdict| verdict.state.is_final());
         let after = advance(hop.clone(), observation);
-        // Behind an end, only packets that were sent on are still shown.
+        // Behind an end, only packets that were forwarded are still shown.
         let next = following(&after, observation).filter(|next| {
             self.hops.len() == at + 1 && (ended.is_none() || next.link() == Relation::Forward)
         });
@@ -94,7 +94,7 @@ impl Transfer {
         hops.extend(next.cloned());
         let candidate = Self { hops, ..self.clone() };
         if ended.is_some_and(|ended| candidate.verdict().state != ended.state) {
-            // Chains do not contradict themselves; whatever this is, it is not about this transfer.
+            // Chains do not contradict themselves, so the observation belongs to another transfer.
             return false;
         }
         self.hops = candidate.hops;
@@ -111,7 +111,7 @@ impl Transfer {
         if own.is_end() {
             return own;
         }
-        // A packet that was sent on is answered with what became of it: good here is good there, and the other way
+        // A packet that was forwarded is answered with what became of it: good here is good there, and the other way
         // round, since what has arrived at the end does not come back.
         let forwards = |hop: &ObservedHop| hop.link() == Relation::Forward;
         let later = self.hops.iter().skip(at + 1).take_while(|hop| forwards(hop));
@@ -121,7 +121,7 @@ impl Transfer {
         if end_is_good || begin_is_good { Progress::Done } else { own }
     }
 
-    /// What the hops mean together.
+    /// Combined state of the hops.
     pub fn verdict(&self) -> Verdict {
         let Some(last) = self.hops.len().checked_sub(1) else {
             return Verdict { state: State::CompletedSuccess, blocking: None, release: None, reason: None };
@@ -164,7 +164,7 @@ impl Transfer {
         }
     }
 
-    /// Whether nothing is left to learn.
+    /// Whether no further evidence is possible.
     pub fn is_settled(&self) -> bool {
         self.verdict().state.is_final() && self.hops.iter().all(is_settled)
     }
@@ -174,7 +174,7 @@ impl Transfer {
         (0..self.hops.len()).find(|&at| progress(&self.hops[at]) == Progress::Failed || self.is_lost(at))
     }
 
-    /// Whether a packet can only time out, and nobody will send it again.
+    /// Whether a packet can only time out and will not be resent.
     fn is_lost(&self, at: usize) -> bool {
         let ObservedHop::Ibc(hop) = &self.hops[at] else { return false };
         let sent_once = match at.checked_sub(1).map(|before| &self.hops[before]) {
@@ -186,14 +186,14 @@ impl Transfer {
         hop.expired && sent_once
     }
 
-    /// Whether a packet may have been sent on by a chain that knows and has not been heard.
+    /// Whether a packet may have been forwarded by a chain that knows and has not been heard.
     fn may_go_on(&self, at: usize) -> bool {
         let ObservedHop::Ibc(hop) = &self.hops[at] else { return false };
         let packet = &hop.packet;
         hop.received.is_none() && packet.to.is_some() && (packet.forward.is_some() || packet.hook.is_some())
     }
 
-    /// Whether a packet was sent on to where nobody here has followed it.
+    /// Whether a packet was forwarded to where nobody here has followed it.
     fn went_on(&self, at: usize) -> bool {
         matches!(&self.hops[at], ObservedHop::Ibc(hop) if hop.packet.forward.is_some())
     }
@@ -212,7 +212,7 @@ impl Transfer {
     }
 }
 
-/// How far a chain was looked through is kept and is no news.
+/// How far a chain was scanned is kept and is no news.
 fn is_only_scanned(before: &ObservedHop, after: &ObservedHop) -> bool {
     let unscanned = |hop: &ObservedHop| match hop.clone() {
         ObservedHop::LayerZero(mut hop) => {

@@ -52,7 +52,7 @@ fn fee<'a>(registry: &'a Registry, hop: &Hop) -> Option<Fee<'a>> {
     })
 }
 
-/// What a user should know before signing.
+/// Warnings to show before signing.
 pub(super) fn warnings(world: &World, plan: &Plan) -> Vec<String> {
     let registry = &*world.registry;
     plan.hops
@@ -69,7 +69,7 @@ pub(super) fn warnings(world: &World, plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// A time in words, rounded up.
+/// A duration as text, rounded up.
 fn spoken(seconds: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
     let (unit, name) = UNITS.into_iter().find(|(unit, _)| seconds >= *unit).unwrap_or((1, "second"));

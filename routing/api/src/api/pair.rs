@@ -14,9 +14,9 @@ pub(super) struct Pair {
 
 /// One of the two.
 pub(super) struct Side {
-    /// As asked.
+    /// Requested amount.
     pub(super) denom: String,
-    /// As asked.
+    /// Requested amount.
     pub(super) chain_id: String,
     pub(super) asset: AssetRef,
 }

@@ -23,7 +23,7 @@ struct Ready {
     draft: Located<AssetDraft>,
 }
 
-/// What can be said of a draft now.
+/// Resolution state of a draft.
 enum State {
     Ready(Box<Ready>),
     /// What it was made of is not there yet: on which chain, which denomination.

@@ -17,7 +17,7 @@ use crate::problem::{LoadError, Place, Problem};
 /// The port of ICS-20 transfers.
 pub(crate) const TRANSFER: &str = "transfer";
 
-/// What one file says.
+/// Content of one file.
 pub(crate) struct File {
     pub(crate) draft: Draft,
     pub(crate) import: Option<Import>,

@@ -19,7 +19,7 @@ pub(super) struct Table<'a> {
     place: Place,
     fields: &'a [(String, Item)],
     known: BTreeSet<&'static str>,
-    /// The first mistake: the others are told when it is mended.
+    /// The first error; later ones are reported after it is fixed.
     bad: Option<Problem>,
     environment: Environment<'a>,
     secrets: Vec<String>,

@@ -12,7 +12,7 @@ use crate::hop::{Deposit, ObservedHop, Output, Relation, TxRef, Withdrawal};
 use crate::search::{QueryError, Search};
 use crate::state::Observation;
 
-/// Pages of outputs that are looked through for one that was not deleted.
+/// Pages of outputs that are scanned for one that was not deleted.
 const PAGES: u32 = 10;
 
 impl ChainQueries<'_> {

@@ -17,7 +17,7 @@ use crate::layer_zero::{
 use crate::search::{QueryError, Search};
 use crate::state::Observation;
 
-/// Ranges that are looked through at one look.
+/// Ranges that are scanned at one poll.
 const RANGES: usize = 8;
 
 /// Blocks of two chains may have times so far apart.
@@ -78,7 +78,7 @@ impl ChainQueries<'_> {
     }
 }
 
-/// A look through the blocks of an EVM.
+/// A scan the blocks of an EVM.
 struct Scan<'a> {
     hop: &'a LayerZero,
     chain: &'a str,
