@@ -194,7 +194,7 @@ async fn path(nodes: &Nodes, chain: &Chain, hash: &str) -> Result<Option<String>
         return Ok(Some(format!("{path}/{base_denom}")));
     }
     let new = refresh::get::<New>(nodes, chain, &format!("/ibc/apps/transfer/v1/denoms/{hash}")).await;
-    // A chain that knows the old name only has said no by it.
+    // A chain with only the old path has answered there.
     let Some(New { denom }) = (if old.is_ok() { new.unwrap_or(None) } else { new? }) else { return Ok(None) };
     let hops = denom.trace.into_iter().flat_map(|hop| [hop.port_id, hop.channel_id]);
     Ok(Some(hops.chain([denom.base]).collect::<Vec<_>>().join("/")))
@@ -212,7 +212,7 @@ async fn base(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Opt
     let path = format!("/opinit/opchild/v1/base_denom?denom={}", refresh::escaped(&about.denom));
     let answer = match refresh::get::<Answer>(nodes, &registry[about.chain], &path).await {
         Ok(answer) => answer,
-        // Nobody has deposited it yet.
+        // The denomination has no deposit yet.
         Err(reason) if reason.contains("not from L1") => None,
         Err(reason) => return Err(reason),
     };

@@ -37,7 +37,7 @@ pub(crate) struct Quoter {
     kept: Mutex<HashMap<Question, (Instant, Answer)>>,
 }
 
-/// What a planner may need: asked for while it plans, answered between two runs.
+/// Quotes of one planning request: the planner records missing ones, which are fetched before the next run.
 pub(crate) struct QuoteSet<'a> {
     registry: &'a Registry,
     answers: HashMap<(OftRef, usize, usize, U256), Option<Quote>>,
@@ -115,7 +115,7 @@ impl Quoter {
         (*asked.await).or(default)
     }
 
-    /// The place of an answer, which whoever is first fills.
+    /// Cache slot, filled by the first request.
     fn slot(&self, question: Question) -> Answer {
         let now = Instant::now();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -18,7 +18,7 @@ use crate::nodes::Nodes;
 use crate::quotes::Quoter;
 use crate::refresh;
 
-/// Chains and assets, the graph that they make, and what the chains said last.
+/// Registry, graph and latest chain facts.
 #[derive(Debug, Clone)]
 pub struct World {
     /// From files.

@@ -139,7 +139,7 @@ pub(crate) struct Execute {
 }
 
 /// JSON of a struct of this crate.
-#[expect(clippy::expect_used, reason = "told in the text")]
+#[expect(clippy::expect_used, reason = "stated in the message")]
 pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).expect("structs of texts and lists have no key that is not text")
 }

@@ -26,7 +26,7 @@ impl TxBuilder<'_> {
         self.deposit_to(bridge, self.end.text.clone(), String::new())
     }
 
-    /// The rollup credits who signed the hook, whose calls then wrap everything for the recipient.
+    /// The rollup credits the signer of the hook, whose calls then wrap the balance for the recipient.
     pub(crate) fn deposit_and_wrap(&self, bridge: BridgeRef) -> Result<Msg, BuildError> {
         let hop = &self.hops[1];
         let chain = self.chain_of(hop.to);
@@ -61,7 +61,7 @@ impl TxBuilder<'_> {
         .msg())
     }
 
-    /// What is claimed on the L1 is hashed as a number of 64 bits.
+    /// A claim on the L1 hashes the amount as a 64-bit number.
     fn claimable(&self, hop: &Hop) -> Result<(), BuildError> {
         if hop.amount_in <= U256::from(u64::MAX) {
             return Ok(());

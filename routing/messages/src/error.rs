@@ -75,7 +75,7 @@ pub enum BuildError {
     Doubt {
         /// The local token of the pair.
         denom: String,
-        /// The error, or what the chain says.
+        /// The error of the registry or of the chain.
         why: String,
     },
     /// More bytes than the chains take.
@@ -113,7 +113,7 @@ pub enum BuildError {
     },
 }
 
-/// The first characters of something that a client sent, for a message: whoever sends much gets little back.
+/// Truncates client input for an error message.
 pub(crate) fn truncated(text: &str) -> String {
     const MOST: usize = 80;
     match text.char_indices().nth(MOST) {

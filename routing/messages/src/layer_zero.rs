@@ -23,7 +23,7 @@ struct Crossing<'a> {
     fee: U256,
 }
 
-/// What is told to a group's contract.
+/// Encodes the options of a group's contract.
 struct Sent {
     /// Base units of the sending chain's token, without what cannot cross.
     amount: U256,

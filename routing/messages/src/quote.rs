@@ -31,12 +31,12 @@ pub fn calls(leg: &Leg, destination: u32, amount: U256) -> Result<(Vec<u8>, Vec<
     Ok((limits, Oft::quoteSendCall { sendParam: param, payInLzToken: false }.abi_encode()))
 }
 
-/// What arrives, in base units of the sending token: `receipt.amountReceivedLD` of a `quoteOFT`.
+/// Amount received, in base units of the sending token: `receipt.amountReceivedLD` of a `quoteOFT`.
 pub fn received(answer: &[u8]) -> Option<U256> {
     Oft::quoteOFTCall::abi_decode_returns(answer).ok().map(|quote| quote.receipt.amountReceivedLD)
 }
 
-/// What the message costs, in base units of the sending chain's coin: `nativeFee` of a `quoteSend`.
+/// Messaging fee, in base units of the sending chain's coin: `nativeFee` of a `quoteSend`.
 pub fn native_fee(answer: &[u8]) -> Option<U256> {
     Oft::quoteSendCall::abi_decode_returns(answer).ok().map(|fee| fee.nativeFee)
 }

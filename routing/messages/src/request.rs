@@ -20,12 +20,12 @@ pub struct BuildRequest<'a> {
     pub addresses: &'a [String],
     /// Unix time in nanoseconds.
     pub now_nanos: u64,
-    /// Seconds after which an IBC packet that did not arrive is returned; clients that say nothing mean 300.
+    /// Timeout of an IBC packet in seconds; 300 if the client gives none.
     pub timeout_seconds: u64,
     /// How many percent less than planned may arrive: a decimal text from 0 to 100. It matters only where the outcome
     /// is not exact.
     pub slippage_percent: &'a str,
-    /// What [`crate::op_hook`] gave, signed. Not looked at if the plan has no deposit that needs it.
+    /// The signed messages of [`crate::op_hook`]. Ignored if the plan has no deposit that needs a hook.
     pub signed_hook: Option<&'a SignedHook>,
 }
 
@@ -60,7 +60,7 @@ pub enum Tx {
         signer: String,
         /// In order.
         msgs: Vec<Msg>,
-        /// Which of the plan's hops it does.
+        /// Hops of the plan that it executes.
         hops: Range<usize>,
     },
     /// Of an EVM chain.
@@ -77,13 +77,13 @@ pub enum Tx {
         approvals: Vec<Approval>,
         /// Signer, `0x…`.
         signer: String,
-        /// Which of the plan's hops it does.
+        /// Hops of the plan that it executes.
         hops: Range<usize>,
     },
 }
 
 impl Tx {
-    /// Which of the plan's hops it does.
+    /// Hops of the plan that it executes.
     pub fn hops(&self) -> &Range<usize> {
         match self {
             Self::Cosmos { hops, .. } | Self::Evm { hops, .. } => hops,

@@ -29,7 +29,7 @@ pub(crate) enum Rejection {
     NoQuote,
 }
 
-/// How a hop changes the decimals of an amount.
+/// Conversion of decimals by a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// Not at all.

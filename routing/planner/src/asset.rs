@@ -72,7 +72,7 @@ impl WireAsset {
     }
 }
 
-/// What a chain's messaging fees are paid in.
+/// Coin that pays a chain's messaging fees.
 pub(crate) enum FeeCoin<'a> {
     Listed(AssetRef),
     Native(&'a NativeCoin),
@@ -108,7 +108,7 @@ impl<'a> FeeCoin<'a> {
         }
     }
 
-    /// What so much of it is worth.
+    /// Value of an amount.
     pub(crate) fn usd(&self, registry: &Registry, amount: U256) -> Option<String> {
         match self {
             Self::Listed(asset) => usd::of(registry, *asset, amount),

@@ -7,22 +7,22 @@
 
 use std::ops::Range;
 
-/// A node without a block: it is where the search for blocks began.
+/// No component: the root of a search.
 const NONE: u32 = u32::MAX;
 
-/// The blocks of a graph.
+/// Biconnected components of a graph.
 #[derive(Debug)]
 pub(crate) struct BiconnectedComponents {
-    /// When each node was found, from 0.
+    /// Discovery index of each node, from 0.
     found: Vec<u32>,
-    /// The block of the edge by which each node was found.
+    /// Component of the tree edge to each node.
     block: Vec<u32>,
-    /// The node of each block that was found first.
+    /// First discovered node of each component.
     head: Vec<u32>,
 }
 
 impl BiconnectedComponents {
-    /// Of a graph in which every edge has its opposite.
+    /// Computes the components of a graph in which every edge has an opposite.
     pub(crate) fn new(
         nodes: usize,
         edges_of: impl Fn(usize) -> Range<usize>,
@@ -71,17 +71,17 @@ impl BiconnectedComponents {
         Some(components)
     }
 
-    /// The block of the edges between two neighbours.
+    /// Component of the edges between two neighbours.
     pub(crate) fn of(&self, a: usize, b: usize) -> u32 {
-        // One of the two was found by way of the other.
+        // One of the two is the parent of the other.
         self.block[if self.found[a] > self.found[b] { a } else { b }]
     }
 }
 
-/// A walk in depth, with what Tarjan's rule needs.
+/// Depth-first search with the state of Tarjan's algorithm.
 struct Walk {
     found: Vec<u32>,
-    /// The earliest node that can be reached without going back over the edge by which a node was found.
+    /// Low-link: the earliest node reachable without the tree edge to the parent.
     low: Vec<u32>,
     parent: Vec<u32>,
     order: Vec<usize>,

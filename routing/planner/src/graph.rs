@@ -34,7 +34,7 @@ pub(crate) struct Edge {
 /// How two assets are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EdgeKind {
-    /// Between a voucher and its parent, whichever way. `rollup` is that of a voucher on a rollup, made there of a coin
+    /// Between a voucher and its parent, in either direction. `rollup` is set for a voucher on a rollup, made of a coin
     /// of its L1: its bridge may catch what comes.
     Ibc { channel: ChannelRef, voucher: AssetRef, rollup: Option<BridgeRef> },
     /// From the L1 to the bridged coin.

@@ -83,7 +83,7 @@ impl Plan {
         })
     }
 
-    /// The chains in the order of the path; one for a path that stays where it is.
+    /// Chains in the order of the path; one chain if the path stays on it.
     pub fn chains(&self, registry: &Registry) -> Vec<ChainRef> {
         let source = self.hops.first().map(|hop| hop.from);
         let assets = source.into_iter().chain(self.hops.iter().map(|hop| hop.to));
@@ -232,7 +232,7 @@ pub enum NoRoute {
     TooSmall {
         /// Requested amount.
         amount: U256,
-        /// The least amount that this way takes, in base units of the source asset where that can be told.
+        /// Minimum of the path, in base units of the source asset where it can be computed.
         minimum: U256,
         /// Which step.
         hop: String,

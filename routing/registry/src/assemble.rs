@@ -88,7 +88,7 @@ impl Outcome {
             Source::Paired | Source::Initia | Source::Cosmos => {
                 self.problems.push(place.error(format!("{what}; it is left out")));
             }
-            // Whatever needs it is told.
+            // Dependent parts report the error.
             Source::Implied => {}
         }
     }
@@ -268,7 +268,7 @@ impl Assembly {
     }
 }
 
-/// A chain with what is not said filled in.
+/// A chain with defaults for missing members.
 fn chain(draft: &ChainDraft) -> Chain {
     let draft = draft.clone();
     let kind = draft.kind.unwrap_or(ChainKind::Cosmos);

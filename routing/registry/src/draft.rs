@@ -12,7 +12,7 @@ use chain::{U256, Vm};
 use crate::model::{BridgeKind, ChainKind, FeeAsset, LegKind, Terms};
 use crate::problem::Place;
 
-/// Which kind of file said it: earlier ones win (`router-mechanics.md` §1.3).
+/// Kind of file, in order of precedence (`router-mechanics.md` §1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source {
     /// Native format, written by the operator.
@@ -23,7 +23,7 @@ pub(crate) enum Source {
     Initia,
     /// The cosmos chain registry.
     Cosmos,
-    /// Follows from what some asset's trace says.
+    /// Derived from an asset's trace.
     Implied,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct EndDraft {
     pub(crate) channel: String,
 }
 
-/// A channel; without `b` it is one that something else says more of.
+/// A channel; without `b`, another draft describes the other end.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChannelDraft {
     pub(crate) a: EndDraft,

@@ -78,7 +78,7 @@ pub struct Quote {
 }
 
 impl Facts {
-    /// Why a channel must not be used now: the operator's reason, or what a chain said of either end.
+    /// Reason why a channel is paused, from the operator or from the state of either end.
     pub fn paused<'a>(&'a self, registry: &'a Registry, channel: ChannelRef) -> Option<&'a str> {
         let channel = &registry[channel];
         let said = |end: &crate::model::End| {
@@ -112,7 +112,7 @@ impl Facts {
         registry[bridge].migrated.iter().find(|(denom, _)| denom == l1_denom).map(|(_, channel)| *channel)
     }
 
-    /// The ERC-20 behind an asset, `0x…`: the files' word, else the chain's.
+    /// The ERC-20 behind an asset, `0x…`: from the files, else from the chain.
     pub fn contract<'a>(&'a self, registry: &'a Registry, asset: AssetRef) -> Option<&'a str> {
         let chain = || self.contracts.get(&key(registry, asset)).map(String::as_str);
         registry[asset].contract.as_deref().or_else(chain)
@@ -166,7 +166,7 @@ impl Facts {
         (chain, pair.contract.to_owned(), local)
     }
 
-    /// Whether packets may call the wrapper of a chain; not if nobody knows, because chains refuse by default.
+    /// Whether packets may call the wrapper of a chain; false if unknown, because chains refuse by default.
     pub fn hooks_allowed(&self, registry: &Registry, chain: ChainRef) -> bool {
         self.hooks.get(&registry[chain].id).copied().unwrap_or(false)
     }

@@ -24,7 +24,7 @@ pub(crate) fn text(path: &Path) -> Result<String, LoadError> {
     Ok(text)
 }
 
-/// What is in a folder, by name; nothing whose name begins with a point.
+/// Entries of a folder, by name, without hidden ones.
 pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let failed = |error: std::io::Error| LoadError::Read { path: dir.to_owned(), reason: error.to_string() };
     let mut paths = Vec::new();

@@ -43,7 +43,7 @@ reference! {
     OftRef
 }
 
-/// What kind of clients, addresses and transactions a chain has.
+/// Kind of clients, addresses and transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum ChainKind {
     /// CometBFT and the Cosmos SDK; all chains of Initia, those with an EVM too.
@@ -127,7 +127,7 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// The first of `addresses` that clients may be told: it holds no key and no password.
+    /// The first public address of `addresses`, which has no key or password.
     pub fn told<'a>(&self, addresses: &'a [String]) -> Option<&'a str> {
         let may_be_told = |address: &&String| !self.secret.contains(address) && !address.contains('@');
         addresses.iter().find(may_be_told).map(String::as_str)
@@ -174,7 +174,7 @@ pub struct Asset {
     pub hidden: bool,
     /// How it came to be.
     pub origin: Origin,
-    /// What the hop between it and its parent costs; without meaning for a native one.
+    /// Terms of the hop between the asset and its parent; unused for a native asset.
     pub terms: Terms,
 }
 
@@ -318,11 +318,11 @@ pub struct Leg {
     pub contract: String,
     /// LayerZero's number of the chain.
     pub eid: u32,
-    /// Decimal places of what is told to the other chains.
+    /// Decimals of amounts in cross-chain messages.
     pub shared_decimals: u8,
     /// Options that go with every message, hex with `0x`; `0x` leaves it to the contract.
     pub options: String,
-    /// What a message costs in base units of the chain's coin, for when the contract cannot be asked.
+    /// Default messaging fee in base units of the chain's coin, if the contract does not answer.
     #[serde(serialize_with = "serialize::amount")]
     pub messaging_fee: Option<U256>,
     /// Terms of sending from this leg.

@@ -26,7 +26,7 @@ impl Place {
         Self { file: Some(Arc::clone(file)), line: None, key: key.into() }
     }
 
-    /// About a part, wherever it was said.
+    /// A problem of a part, independent of its file.
     pub fn about(key: impl Into<String>) -> Self {
         Self { file: None, line: None, key: key.into() }
     }
@@ -115,7 +115,7 @@ pub enum LoadError {
         /// Why not; with the line.
         reason: String,
     },
-    /// A file of our own form says something that cannot be.
+    /// A file of the native format has an invalid value.
     #[error("{}: {}", .0.place, .0.what)]
     Refused(Box<Problem>),
 }

@@ -72,7 +72,7 @@ impl Breaker {
     /// No answer came. Says whether that opened the circuit.
     pub(crate) fn failed(&mut self, now: i64) -> bool {
         if let Some(open) = &mut self.open {
-            // Requests that were sent before it opened say nothing new.
+            // Results of requests sent before it opened are ignored.
             if std::mem::take(&mut open.probing) {
                 open.pause = (2 * open.pause).min(LAST_PAUSE);
                 open.until = later(now, open.pause);
@@ -90,7 +90,7 @@ impl Breaker {
 }
 
 impl Open {
-    /// Further away than any pause is only what an earlier clock said that was ahead.
+    /// A later time can only come from a clock that has been set back since.
     fn is_over(&self, now: i64) -> bool {
         self.until <= now || self.until > later(now, LAST_PAUSE.max(LEASE))
     }

@@ -188,16 +188,16 @@ impl ChainQueries<'_> {
     pub(crate) async fn ask(
         &self,
         hop: &ObservedHop,
-        question: HopQuery,
+        query: HopQuery,
     ) -> Result<Vec<Observation>, QueryError> {
-        match question.chain(hop) {
-            Some(chain) => self.within_limits(chain, self.put(hop, question)).await,
+        match query.chain(hop) {
+            Some(chain) => self.within_limits(chain, self.put(hop, query)).await,
             None => Ok(Vec::new()),
         }
     }
 
-    async fn put(&self, hop: &ObservedHop, question: HopQuery) -> Result<Vec<Observation>, QueryError> {
-        match (hop, question) {
+    async fn put(&self, hop: &ObservedHop, query: HopQuery) -> Result<Vec<Observation>, QueryError> {
+        match (hop, query) {
             (ObservedHop::Ibc(hop), HopQuery::Received) => self.received(hop).await,
             (ObservedHop::Ibc(hop), HopQuery::Written) => self.written(hop).await,
             (ObservedHop::Ibc(hop), HopQuery::Acknowledged) => self.acknowledged(hop).await,

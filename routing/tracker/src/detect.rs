@@ -42,7 +42,7 @@ pub(crate) fn packet(registry: &Registry, chain: ChainRef, event: &FoundEvent) -
     Some(packet)
 }
 
-/// What the receiving chain did with a packet in the same message: sent it on, or called a contract that did.
+/// The packet that the receiving chain sent in the same message: forwarded, or sent by a called contract.
 pub(crate) fn continuation(
     registry: &Registry,
     packet: &Packet,
@@ -64,7 +64,7 @@ pub(crate) fn continuation(
     Some(ObservedHop::Ibc(first(next, link, at)))
 }
 
-/// The packet that a chain sent in place of one that timed out, in the same message.
+/// The packet that a chain resent in the message that timed out the old one.
 pub(crate) fn again(
     registry: &Registry,
     chain: ChainRef,

@@ -176,7 +176,7 @@ pub struct Withdrawal {
     pub link: Relation,
     /// Counts the withdrawals of the bridge.
     pub l2_sequence: u64,
-    /// Who withdraws; for a refused deposit the text that was given as its receiver.
+    /// Sender of the withdrawal; for a refunded deposit, its receiver as given.
     pub sender: String,
     /// Receiver on the L1.
     pub receiver: String,
@@ -192,9 +192,9 @@ pub struct Withdrawal {
     pub sent: TxRef,
     /// The output that covers it, as of height `output_as_of` of the L1.
     pub output: Option<Output>,
-    /// How far the L1 was when its outputs were scanned.
+    /// Height of the L1 when its outputs were scanned.
     pub output_as_of: u64,
-    /// `finalize_token_withdrawal`, or only that the L1 says so.
+    /// `finalize_token_withdrawal`, or the claimed flag in the L1's state.
     pub claimed: Option<Claim>,
 }
 
@@ -212,11 +212,11 @@ pub struct Output {
 /// That a withdrawal was claimed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The claim; none where the L1's state says that there was one and no node has the transaction.
+    /// The claim; none if the L1's state has it and no node has the transaction.
     pub tx: Option<TxRef>,
 }
 
-/// Where a withdrawal is.
+/// Phase of a withdrawal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// The rollup has burnt the tokens.

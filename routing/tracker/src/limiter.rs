@@ -23,8 +23,8 @@ pub(crate) struct Limiter {
     chain: String,
     /// Queries in flight.
     slots: Semaphore,
-    /// Polls that were begun in this chain's queue and have queried no other chain yet.
-    looks: Arc<Semaphore>,
+    /// Polls of this chain's queue that have queried no other chain yet.
+    polls: Arc<Semaphore>,
     /// How many those are at most.
     pub(crate) max_polls: usize,
     waiting: AtomicUsize,
@@ -38,7 +38,7 @@ pub(crate) struct Waiting(Arc<Limiter>);
 pub(crate) type PollPermit = tokio::sync::OwnedSemaphorePermit;
 
 impl Limiter {
-    /// Sends `concurrency` queries at once.
+    /// Allows `concurrency` queries at once.
     pub(crate) fn new(chain: &str, concurrency: usize) -> Self {
         let concurrency = concurrency.max(1);
         // Enough to keep all slots busy while polls are read and written.
@@ -46,7 +46,7 @@ impl Limiter {
         Self {
             chain: chain.to_owned(),
             slots: Semaphore::new(concurrency),
-            looks: Arc::new(Semaphore::new(max_polls)),
+            polls: Arc::new(Semaphore::new(max_polls)),
             max_polls,
             waiting: AtomicUsize::new(0),
             breaker: Mutex::default(),
@@ -54,11 +54,11 @@ impl Limiter {
     }
 
     pub(crate) fn free_polls(&self) -> usize {
-        self.looks.available_permits()
+        self.polls.available_permits()
     }
 
     pub(crate) fn begin_poll(&self) -> Option<PollPermit> {
-        Arc::clone(&self.looks).try_acquire_owned().ok()
+        Arc::clone(&self.polls).try_acquire_owned().ok()
     }
 
     /// A place among those that wait for this chain.

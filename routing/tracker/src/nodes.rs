@@ -34,7 +34,7 @@ pub(crate) struct Nodes {
 impl Nodes {
     pub(crate) fn new(timeout: Duration, concurrency: usize) -> Self {
         const MIB: usize = 1 << 20;
-        // A page of transactions with all their events is a few MiB; a whole block of them is not queried for.
+        // A page of transactions with all their events is a few MiB; whole blocks are never fetched.
         let limits = Limits {
             connect: timeout,
             timeout,

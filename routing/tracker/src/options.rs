@@ -31,7 +31,7 @@ pub struct Options {
     /// The receiving chain has to be so far past a packet's timeout before the packet counts as lost: a search may lag
     /// behind the chain.
     pub expiry_margin: Duration,
-    /// Queries to one chain that are queried at once.
+    /// Concurrent queries per chain.
     pub concurrency: usize,
     /// The longest that a node may take for one query.
     pub question_timeout: Duration,

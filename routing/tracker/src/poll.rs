@@ -30,7 +30,7 @@ use crate::record::moment;
 use crate::tables::TxKey;
 use crate::tracker::Tracker;
 
-/// What looking at everything that was due came to.
+/// Result of polling everything that was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polled {
     /// Transactions that were polled.
@@ -47,14 +47,14 @@ const IDLE: Duration = Duration::from_mins(1);
 const SYNC: Duration = Duration::from_secs(5);
 /// Nanoseconds; a clock that is set back by less delays a poll by no more than that.
 const SET_BACK: i64 = 1_000_000_000;
-/// How often a full disk is queried for room.
+/// Interval of free-space checks while the disk is full.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(500);
 /// How long a row that cannot be read is left alone.
 const PUT_OFF: Duration = Duration::from_hours(24);
-/// Rows of a chain that are deleted in one go, between polls.
+/// Rows of a chain deleted per batch, between polls.
 const DELETED: usize = 256;
 
-/// The polls that are in flight.
+/// Polls in flight.
 struct Looks<'a> {
     tracker: &'a Tracker,
     clock: &'a dyn Fn() -> i64,
@@ -63,7 +63,7 @@ struct Looks<'a> {
     in_flight: HashMap<String, HashSet<Hash>>,
 }
 
-/// A poll that is over.
+/// A finished poll.
 struct Done {
     key: TxKey,
     place: Place,
@@ -71,7 +71,7 @@ struct Done {
 }
 
 impl Tracker {
-    /// Polls once at every transaction that is due at `now`, and stores what is new. Nodes that do not answer are no
+    /// Polls once every transaction that is due at `now`, and stores what is new. Nodes that do not answer are no
     /// error: what depends on them stays as it is and is polled again.
     pub async fn poll_due(&self, now: Timestamp) -> Result<Polled, Error> {
         let _alone = self.polling.lock().await;
@@ -220,7 +220,7 @@ impl<'a> Looks<'a> {
         Self { tracker, clock, running: FuturesUnordered::new(), in_flight: HashMap::new() }
     }
 
-    /// Begins as many polls as may begin now.
+    /// Starts as many polls as the limits allow.
     fn begin(&mut self, now: i64) -> Result<(), Error> {
         self.tracker.follow_clock(now)?;
         for (chain, first) in self.tracker.queues.chains() {
@@ -241,7 +241,7 @@ impl<'a> Looks<'a> {
             // A part is left for what is seen already, which junk must not delay.
             let spared = if class == Class::Followed { 0 } else { most / 4 };
             let free = limiter.free_polls().saturating_sub(spared);
-            // Reading the queue anew for every poll that ends would cost more than the poll. Less than is spared.
+            // Re-reading the queue after every poll would cost more than the poll.
             let worth = if matches!(class, Class::New | Class::Followed) { most / 8 } else { most / 2 };
             let limit = match (class, state) {
                 _ if free < worth && n_running > 0 => 0,
@@ -252,7 +252,7 @@ impl<'a> Looks<'a> {
             if limit == 0 {
                 continue;
             }
-            // Those in flight stand before the others.
+            // Transactions in flight are first in the queue.
             let tracker = self.tracker;
             let rows = tracker.queues.due(&*tracker.store, chain, class, moment(now), limit + n_running)?;
             let mut begun = 0;
@@ -281,7 +281,7 @@ impl<'a> Looks<'a> {
             let home = HomeSlot { chain: &key.0.0, permit: Mutex::new(Some(permit)), left: &tracker.wake };
             let (nodes, options) = (&tracker.nodes, &tracker.options);
             let queries = ChainQueries { registry: &registry, nodes, options, now: clock(), clock, home };
-            let outcome = tracker.look(&queries, &key, place).await;
+            let outcome = tracker.poll_one(&queries, &key, place).await;
             drop(queries);
             Done { key, place, outcome }
         }));
@@ -298,7 +298,7 @@ impl<'a> Looks<'a> {
         Ok((ended, changed))
     }
 
-    /// Takes note of the end of a poll; says whether the answer is another one now.
+    /// Handles the end of a poll; returns true if the response changed.
     fn end(&mut self, done: Done) -> Result<bool, Error> {
         let Done { key, place, outcome } = done;
         if let Some(running) = self.in_flight.get_mut(&key.0.0) {

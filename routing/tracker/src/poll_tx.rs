@@ -104,10 +104,10 @@ impl TxPoll<'_> {
         let open = self.open();
         let (queries, record) = (self.queries, &self.record);
         let answers: Vec<_> = stream::iter(open)
-            .map(async |(transfer, hop, question)| {
+            .map(async |(transfer, hop, query)| {
                 let about = &record.transfers[transfer].hops[hop];
                 // Boxed: a query to any chain is a large future.
-                (transfer, hop, Box::pin(ask(queries, about, question)).await)
+                (transfer, hop, Box::pin(ask(queries, about, query)).await)
             })
             .buffered(TOGETHER)
             .collect()
@@ -134,9 +134,9 @@ impl TxPoll<'_> {
             }
             for (hop_at, hop) in transfer.hops.iter().enumerate() {
                 let packet = if let ObservedHop::Ibc(hop) = hop { hop.packet.id.sequence } else { 0 };
-                for question in open_queries(hop, now) {
-                    if self.asked.insert((at, hop_at, packet, question)) {
-                        open.push((at, hop_at, question));
+                for query in open_queries(hop, now) {
+                    if self.asked.insert((at, hop_at, packet, query)) {
+                        open.push((at, hop_at, query));
                     }
                 }
             }
@@ -153,12 +153,12 @@ impl TxPoll<'_> {
 async fn ask(
     queries: &ChainQueries<'_>,
     hop: &ObservedHop,
-    question: HopQuery,
+    query: HopQuery,
 ) -> (Vec<Observation>, Option<QueryError>) {
-    match queries.ask(hop, question).await {
+    match queries.ask(hop, query).await {
         Ok(observations) => (observations, None),
         // The sending chain may have the acknowledgement.
-        Err(failure) if question == HopQuery::Received => {
+        Err(failure) if query == HopQuery::Received => {
             (queries.ask(hop, HopQuery::Acknowledged).await.unwrap_or_default(), Some(failure))
         }
         Err(failure) => (Vec::new(), Some(failure)),

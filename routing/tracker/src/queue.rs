@@ -40,9 +40,9 @@ pub struct Place {
 }
 
 impl Class {
-    /// Those that are polled.
+    /// Classes that are polled.
     pub(crate) const POLLED: [Self; 4] = [Self::New, Self::Followed, Self::Unseen, Self::Abandoned];
-    /// Those that no node has seen.
+    /// Classes of transactions that no node has.
     pub(crate) const UNSEEN: [Self; 3] = [Self::New, Self::Unseen, Self::Abandoned];
 
     pub(crate) fn key(self) -> u8 {
@@ -69,7 +69,7 @@ impl First {
 }
 
 impl Queues {
-    /// Those of all chains in the database.
+    /// Opens the queues of all chains in the database.
     pub(crate) fn open(store: &dyn Store) -> Result<Self, store::Error> {
         let snapshot = store.snapshot()?;
         let mut chains = BTreeMap::new();
@@ -83,7 +83,7 @@ impl Queues {
         Ok(Self(Mutex::new(chains)))
     }
 
-    /// A row was committed.
+    /// Records a committed row.
     pub(crate) fn added(&self, chain: &str, place: Place) {
         let mut chains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match chains.get_mut(chain) {
@@ -97,7 +97,7 @@ impl Queues {
         }
     }
 
-    /// All chains that ever had a row.
+    /// All chains that have ever had a row.
     pub(crate) fn chains(&self) -> Vec<(String, First)> {
         let chains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         chains.iter().map(|(chain, first)| (chain.clone(), *first)).collect()

@@ -30,9 +30,9 @@ pub struct Record {
     pub since: i64,
     /// Counts the changes of this record.
     pub generation: u64,
-    /// When it is polled next; none if it no longer is.
+    /// Time of the next poll; none if polling has ended.
     pub due: Option<u64>,
-    /// Who registered it, for as long as no node has seen it; see `unseen`.
+    /// Client that registered it, until a node has it; see `unseen`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<u64>,
     /// Outcome of the transaction itself.
@@ -49,7 +49,7 @@ pub enum Source {
         /// Whether it was abandoned, after how many seconds.
         abandoned: Option<u64>,
     },
-    /// An EVM node has it, and nothing can be said of it before its block is final.
+    /// An EVM node has it, but its block is not final.
     Unsure,
     /// It was executed.
     Executed {
@@ -83,7 +83,7 @@ impl Record {
         }
     }
 
-    /// Takes up again what was abandoned. Says whether anything was.
+    /// Resumes abandoned transfers; returns true if there were any.
     pub fn revive(&mut self, now: i64) -> bool {
         let mut revived = false;
         if let Source::Unseen { abandoned: abandoned @ Some(_) } = &mut self.source {
@@ -137,7 +137,7 @@ impl Record {
         }
     }
 
-    /// Where it stands in the queue of its chain.
+    /// Position in the queue of its chain.
     pub fn place(&self) -> Place {
         let class = match (&self.source, self.due) {
             (_, None) => {
@@ -145,7 +145,7 @@ impl Record {
                 return Place { class: Class::Ended, at: moment(self.since.max(changed.unwrap_or(0))) };
             }
             (Source::Unseen { abandoned: Some(_) }, _) => Class::Abandoned,
-            // Whatever was polled is due later than that.
+            // A polled transaction is due later than its registration.
             (Source::Unseen { .. }, Some(due)) if due <= moment(self.since) => Class::New,
             (Source::Unseen { .. }, _) => Class::Unseen,
             _ => Class::Followed,
@@ -153,7 +153,7 @@ impl Record {
         Place { class, at: self.due.unwrap_or(0) }
     }
 
-    /// Whether no node has it.
+    /// True if no node has it.
     pub fn is_unseen(&self) -> bool {
         matches!(self.source, Source::Unseen { .. })
     }
@@ -203,7 +203,7 @@ fn next(
     is_watched.then_some(options.abandoned_recheck_every)
 }
 
-/// How long a transfer may stand still.
+/// Time without progress after which a transfer is abandoned.
 fn patience(transfer: &Transfer, options: &Options) -> Duration {
     let longest = options.stall * Options::LONGEST_STALL;
     let wait = |hop: &ObservedHop| match hop {

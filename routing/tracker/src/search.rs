@@ -13,25 +13,25 @@ use node::{FoundTx, Kind};
 use crate::hop::TxRef;
 use crate::nodes::Clients;
 
-/// Why a query has no answer this time.
+/// Error of a query; the next poll repeats it.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum QueryError {
-    /// Nodes were queried.
+    /// Error of a node.
     #[error(transparent)]
     Node(#[from] node::Error),
-    /// None of the chain's nodes answers, so it was not queried.
+    /// The circuit breaker of the chain is open.
     #[error("chain {chain} was not asked, since none of its nodes answered the last requests")]
     Silent { chain: String },
-    /// Too many transfers wait for it.
+    /// Too many polls wait for the chain.
     #[error("chain {chain} was not asked, since too many questions wait for its nodes")]
     Busy { chain: String },
     /// One service of the chain answered, and another one that is needed as well did not.
     #[error(transparent)]
     Partly(node::Error),
-    /// There is none to ask.
+    /// The registry has no address of the service.
     #[error("chain {chain} has no address of {service} in the registry; add one to its endpoints")]
     NoNode { chain: String, service: &'static str },
-    /// Its answer is not what it must be.
+    /// The answer does not decode.
     #[error("chain {chain}: {what} cannot be read: {reason}; is json_rpc the address of its EVM?")]
     Unreadable { chain: String, what: &'static str, reason: String },
 }

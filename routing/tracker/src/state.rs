@@ -191,12 +191,12 @@ fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
         Observation::Expired { packet } if of(&hop, packet) && is_open(&hop) => hop.expired = true,
         _ => {}
     }
-    // Only a packet that is still in flight can be late.
+    // Only a packet in flight can expire.
     hop.expired &= is_open(&hop);
     hop
 }
 
-/// A packet that nothing has been heard of since it was sent.
+/// A packet without evidence after its sending.
 pub(crate) fn resent(link: Relation, packet: Packet, sent: TxRef) -> Ibc {
     Ibc { packet, link, sent, received: None, acknowledged: None, timed_out: None, ack: None, expired: false }
 }
@@ -232,7 +232,7 @@ fn deposit(mut hop: Deposit, observation: &Observation) -> Deposit {
 
 fn withdrawal(mut hop: Withdrawal, observation: &Observation) -> Withdrawal {
     match observation {
-        // What the L1 said at a greater height is what holds.
+        // The observation at the greater L1 height wins.
         Observation::Output { sequence, as_of, output }
             if *sequence == hop.l2_sequence && *as_of > hop.output_as_of =>
         {

@@ -39,13 +39,13 @@ pub struct Tracker {
     pub(crate) nodes: Nodes,
     pub(crate) queues: Queues,
     unseen: Unseen,
-    /// Held from reading a record to writing it, never while anyone is queried.
+    /// Held from reading a record to writing it, never during a node query.
     writing: Mutex<()>,
-    /// Only one polls what is due at a time.
+    /// At most one polling round runs at a time.
     pub(crate) polling: tokio::sync::Mutex<()>,
     /// Notified when a transaction may be due.
     pub(crate) wake: Notify,
-    /// The time when polls were last begun.
+    /// Start time of the last polls.
     pub(crate) latest: AtomicI64,
 }
 
@@ -126,7 +126,7 @@ impl Tracker {
     }
 
     /// The same within the limits on what no node has seen ([`Options::unseen_per_client`],
-    /// [`Options::unseen_per_chain`]). `client` is who queries, if that is known.
+    /// [`Options::unseen_per_chain`]). `client` is the requesting client, if known.
     pub fn track_for(
         &self,
         client: Option<IpAddr>,
@@ -209,7 +209,7 @@ impl Tracker {
     }
 
     /// Polls one transaction, which stands at `place` in the queue; says whether its answer is another one now.
-    pub(crate) async fn look(
+    pub(crate) async fn poll_one(
         &self,
         queries: &ChainQueries<'_>,
         key: &TxKey,
@@ -227,7 +227,7 @@ impl Tracker {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let stored = self.read::<Records>(key)?;
         match &stored {
-            // Registered again meanwhile: then it is due again, and polled anew.
+            // Registered again meanwhile, so it is due again.
             Some(stored) if (stored.generation, stored.since) != (before.generation, before.since) => {
                 return Ok(false);
             }
@@ -286,7 +286,7 @@ impl Tracker {
     }
 
     fn remove(&self, key: &TxKey, place: Place) -> Result<(), Error> {
-        // One that cannot be read has nothing to say about its other hash.
+        // The other hash of an unreadable record is unknown.
         let record =
             self.read::<Records>(key).or_else(|e| if e.is_of_one_row() { Ok(None) } else { Err(e) })?;
         // A row that was moved stays behind if its record is written before it is due.
@@ -317,7 +317,7 @@ impl Tracker {
         Ok(())
     }
 
-    /// Moves a row of the queue, whatever its record is.
+    /// Moves a row of the queue without reading its record.
     pub(crate) fn reschedule(&self, key: &TxKey, place: Place, at: u64) -> Result<(), Error> {
         let moved = Place { at, ..place };
         self.commit(|txn| {

@@ -17,7 +17,7 @@ pub enum State {
     Submitted,
     /// Seen, steps outstanding.
     Pending,
-    /// It will fail; the tokens are in flight back.
+    /// It will fail; the tokens are being refunded.
     PendingError,
     /// The tokens are where they were meant to be.
     CompletedSuccess,
@@ -28,13 +28,13 @@ pub enum State {
 }
 
 impl State {
-    /// Whether it never changes.
+    /// Whether the state is final.
     pub fn is_final(self) -> bool {
         matches!(self, Self::CompletedSuccess | Self::CompletedError)
     }
 }
 
-/// Where tokens are, or will be.
+/// Current or future location of the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// With the sender of this hop.
@@ -105,7 +105,7 @@ impl Transfer {
         is_news
     }
 
-    /// How far a hop is, seen together with the others.
+    /// Progress of a hop, derived from all hops.
     pub fn progress(&self, at: usize) -> Progress {
         let own = progress(&self.hops[at]);
         if own.is_end() {
@@ -128,7 +128,7 @@ impl Transfer {
         };
         if self.progress(last) == Progress::Done {
             if self.may_go_on(last) {
-                // Well received, says the sending chain; where the tokens went from there is not known yet.
+                // The sending chain reports success; the next hop is not known yet.
                 let blocking = Some(last);
                 return Verdict { state: State::Pending, blocking, release: None, reason: None };
             }
@@ -155,7 +155,7 @@ impl Transfer {
         Verdict { state, blocking, release: Some((place, is_there)), reason: reason(&self.hops[at]) }
     }
 
-    /// The state with the giving up.
+    /// The state, with abandonment.
     pub fn state(&self) -> State {
         match self.verdict().state {
             state if state.is_final() => state,
@@ -169,7 +169,7 @@ impl Transfer {
         self.verdict().state.is_final() && self.hops.iter().all(is_settled)
     }
 
-    /// The first hop that failed or can only fail.
+    /// The first hop that failed or can no longer succeed.
     fn failed(&self) -> Option<usize> {
         (0..self.hops.len()).find(|&at| progress(&self.hops[at]) == Progress::Failed || self.is_lost(at))
     }
@@ -186,14 +186,14 @@ impl Transfer {
         hop.expired && sent_once
     }
 
-    /// Whether a packet may have been forwarded by a chain that knows and has not been heard.
+    /// Whether a packet may have been forwarded by a chain that has not answered yet.
     fn may_go_on(&self, at: usize) -> bool {
         let ObservedHop::Ibc(hop) = &self.hops[at] else { return false };
         let packet = &hop.packet;
         hop.received.is_none() && packet.to.is_some() && (packet.forward.is_some() || packet.hook.is_some())
     }
 
-    /// Whether a packet was forwarded to where nobody here has followed it.
+    /// Whether a packet was forwarded to a chain that is not tracked.
     fn went_on(&self, at: usize) -> bool {
         matches!(&self.hops[at], ObservedHop::Ibc(hop) if hop.packet.forward.is_some())
     }
@@ -212,14 +212,14 @@ impl Transfer {
     }
 }
 
-/// How far a chain was scanned is kept and is no news.
+/// Whether only the scan position changed, which is stored but is no progress.
 fn is_only_scanned(before: &ObservedHop, after: &ObservedHop) -> bool {
     let unscanned = |hop: &ObservedHop| match hop.clone() {
         ObservedHop::LayerZero(mut hop) => {
             hop.scanned = None;
             ObservedHop::LayerZero(hop)
         }
-        // That the L1 said the same at a greater height.
+        // The L1 gave the same output at a greater height.
         ObservedHop::Withdrawal(mut hop) => {
             hop.output_as_of = 0;
             ObservedHop::Withdrawal(hop)

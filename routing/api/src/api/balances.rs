@@ -134,7 +134,7 @@ fn read<'a>(registry: &Registry, id: &str, value: &'a Value) -> Result<Option<As
     Ok(Some(Asked { chain, address, denoms }))
 }
 
-/// What the chain says, by denomination; an entry with an error for what was named and not answered.
+/// Balances by denomination; a requested denomination without an answer has an error.
 async fn tell(service: &Service, registry: &Registry, asked: &Asked<'_>) -> Map<String, Value> {
     let chain = &registry[asked.chain];
     let limit = service.config.ask;

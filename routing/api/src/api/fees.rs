@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::service::World;
 
-/// What is kept on the way, or paid on top.
+/// Fee deducted in transit or paid in addition.
 #[derive(Serialize)]
 #[allow(clippy::struct_field_names, reason = "the names of the wire")]
 pub(super) struct Fee<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Fee<'a> {
     fee_behavior: &'static str,
 }
 
-/// What a plan keeps on the way, and what the user pays on top.
+/// Fees that a plan deducts in transit, and fees paid in addition.
 pub(super) fn fees<'a>(registry: &'a Registry, plan: &Plan) -> Vec<Fee<'a>> {
     plan.hops.iter().filter_map(|hop| fee(registry, hop)).filter(|fee| fee.amount != "0").collect()
 }

@@ -239,7 +239,7 @@ async fn planned_again<'a>(
                 Ok(()) => return Ok((plan, known)),
                 Err(mismatch) => {
                     let message = format!("invalid operations: {mismatch}; ask for the route again");
-                    // The best plan of the plain request says most about what is wrong.
+                    // The best plan of the plain request gives the most helpful mismatch.
                     refusal.get_or_insert_with(|| Refusal::bad_request(message));
                 }
             }

@@ -135,7 +135,7 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "client_id",
 ];
 
-/// What a route is asked for, with the names as the client spells them.
+/// Parsed route request, with the names as the client spells them.
 pub(super) struct Asked {
     pub(super) request: Request,
     pair: Pair,

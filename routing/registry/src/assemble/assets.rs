@@ -65,7 +65,7 @@ impl Assembly {
                 break;
             }
         }
-        // Which of two entries of one list is right, nobody knows.
+        // Neither of two entries of one list takes precedence.
         for (chain, denom, what) in contested {
             let chain = self.builder.so_far().chain(&chain);
             if let Some(asset) = chain.and_then(|chain| self.builder.so_far().asset(chain, &denom)) {
@@ -124,7 +124,7 @@ impl Assembly {
         State::Ready(Box::new(Ready { chain, denom, origin: Origin::Native, path, draft }))
     }
 
-    /// What an asset was made of; `None` while that is not there.
+    /// Parent of an asset; `None` while it is not resolved.
     fn origin(&self, chain: ChainRef, origin: &OriginDraft) -> Result<Option<Origin>, String> {
         let registry = self.builder.so_far();
         let id = &registry[chain].id;
@@ -259,7 +259,7 @@ impl Assembly {
         chain.zip(draft.denom.as_deref()).is_some_and(|(chain, denom)| registry.asset(chain, denom).is_some())
     }
 
-    /// The asset, with what is not said taken from its parent.
+    /// The asset, with missing members copied from its parent.
     fn asset(&self, ready: Ready) -> Result<Asset, String> {
         let registry = self.builder.so_far();
         let parent = ready.origin.parent().map(|parent| &registry[parent]);

@@ -51,7 +51,7 @@ impl Assembly {
         let Some(b) = &claim.part.b else { return };
         for end in [&claim.part.a, b] {
             if self.known_chain(&end.chain).is_err() {
-                // Public registries tell of many chains that nobody asked for.
+                // Public registries list many unconfigured chains.
                 if claim.source == Source::Own {
                     self.outcome.missing(&claim, format!("chain `{}` is in no list", end.chain));
                 }

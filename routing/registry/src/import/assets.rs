@@ -28,7 +28,7 @@ impl Imported {
     }
 }
 
-/// What one asset says of itself, without where it is from.
+/// Members of an asset, without its origin.
 fn draft(json: &Value, chain: &str) -> Result<AssetDraft, &'static str> {
     let base = text(&json["base"]).ok_or("`base` is no text")?;
     let contract = text(&json["address"]).filter(|address| address.starts_with("0x"));

@@ -83,7 +83,7 @@ impl Imported {
     }
 }
 
-/// An end that transfers use; `*` stands for channels that nobody wrote down.
+/// An end that transfers use; `*` stands for unlisted channels.
 fn end(json: &Value, chain: &str) -> Option<EndDraft> {
     let channel = text(&json["channel_id"]).filter(|channel| channel != "*")?;
     let transfer = json["port_id"] == TRANSFER;

@@ -175,7 +175,7 @@ fn is_transfer(entry: &Value) -> bool {
     entry["port_id"] == TRANSFER && (version.is_empty() || version.contains("ics20"))
 }
 
-/// What only this registry says of a chain.
+/// Members that only this registry has for a chain.
 fn of_initia(draft: ChainDraft, metadata: &Value) -> ChainDraft {
     let l1 = metadata["is_l1"] == true;
     let vm = match metadata["minitia"]["type"].as_str() {

@@ -200,7 +200,7 @@ fn asset(table: &mut Table<'_>) -> AssetDraft {
         description: table.text("description"),
         coingecko_id: table.text("coingecko_id"),
         price_usd: table.decimal("price_usd"),
-        // Who names an asset shows it, also one that would only follow from others.
+        // An asset that a file names is visible, even if other assets imply it.
         hidden: Some(table.flag("hidden").unwrap_or(false)),
         origin: origins.into_iter().flatten().next(),
         terms: table.table("terms", terms),

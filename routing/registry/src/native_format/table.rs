@@ -26,7 +26,7 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Reads the table `item` with `parts`, or says what is wrong with it.
+    /// Reads the table `item` with `parts`, or returns its first error.
     pub(super) fn read<T>(
         item: &'a Item,
         place: Place,
@@ -191,7 +191,7 @@ impl<'a> Table<'a> {
         read
     }
 
-    /// What was read; if it is wrong, so is this table.
+    /// The parsed value; an error in it is an error of this table.
     fn kept<T>(&mut self, read: Result<T, Problem>) -> Option<T> {
         match read {
             Ok(part) => Some(part),

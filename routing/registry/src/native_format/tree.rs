@@ -22,7 +22,7 @@ pub(super) struct Item {
     pub(super) value: Value,
 }
 
-/// What a value is.
+/// Type of a value.
 #[derive(Debug)]
 pub(super) enum Value {
     Text(String),
@@ -59,7 +59,7 @@ impl Lines {
         self.0.partition_point(|&begin| begin <= offset)
     }
 
-    /// What is wrong and where. The error's own text shows the line as well.
+    /// Error without the line's text, which the parser's own message would quote.
     fn syntax(&self, text: &str, error: &toml::de::Error) -> String {
         let message = error.message();
         let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {

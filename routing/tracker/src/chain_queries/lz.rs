@@ -45,7 +45,7 @@ impl ChainQueries<'_> {
         scan.run().await
     }
 
-    /// The contract that receives: what the packet said, else what the registry does.
+    /// Receiving contract: from the packet, else from the registry.
     fn receiver(&self, hop: &LayerZero) -> Option<String> {
         let in_packet =
             hop.receiver_oft.as_deref().and_then(|word| word.get(24..)).map(|hex| format!("0x{hex}"));
@@ -58,7 +58,7 @@ impl ChainQueries<'_> {
         search: &Search<'_>,
     ) -> Result<Vec<Observation>, QueryError> {
         let mut queries = vec![(format!("move.guid='{}'", hop.guid), false)];
-        // Older nodes do not index the members of what a module says.
+        // Older nodes do not index the members of module events.
         if let Some(module) = receiving_oft(self.registry, hop) {
             queries.push((format!("move.type_tag='{module}::oft_core::OftReceived'"), true));
         }
@@ -78,7 +78,7 @@ impl ChainQueries<'_> {
     }
 }
 
-/// A scan the blocks of an EVM.
+/// Scan over the blocks of an EVM chain.
 struct Scan<'a> {
     hop: &'a LayerZero,
     chain: &'a str,
