@@ -297,9 +297,9 @@ fn check(dir: &Path, online: bool) -> anyhow::Result<ExitCode> {
         let nodes = routing_api::nodes::Nodes::new(routing_api::Config::default().ask);
         let findings = runtime::block_on(async { Ok(routing_api::check::online(&nodes, &registry).await) })?;
         for finding in &findings {
-            writeln!(text, "{}{finding}", if finding.unasked { "not told: " } else { "" })?;
+            writeln!(text, "{}{finding}", if finding.unreachable { "not told: " } else { "" })?;
         }
-        wrong |= findings.iter().any(|finding| !finding.unasked);
+        wrong |= findings.iter().any(|finding| !finding.unreachable);
     }
     let (chains, assets, channels) =
         (registry.chains().count(), registry.assets().count(), registry.channels().count());

@@ -12,7 +12,8 @@ mod reach;
 pub(crate) mod registry;
 pub(crate) mod route;
 pub(crate) mod tx;
-pub(crate) mod unserved;
+pub(crate) mod unsupported;
+mod wire;
 
 use serde::Serialize;
 use web::call::Call;
@@ -20,7 +21,7 @@ use web::endpoint::{Freshness, Param, Type};
 use web::refusal::Refusal;
 use web::reply::Reply;
 
-use crate::deny;
+use crate::errors;
 
 /// The catalogue changes when an operator changes it.
 const CATALOGUE: Freshness = Freshness(10);
@@ -38,7 +39,7 @@ const ONLY_TESTNETS: Param =
 
 /// An answer as JSON.
 fn json(answer: &impl Serialize) -> Result<Reply, Refusal> {
-    serde_json::to_vec(answer).map(Reply::json).map_err(deny::internal)
+    serde_json::to_vec(answer).map(Reply::json).map_err(errors::internal)
 }
 
 /// Which chains a call is about.
@@ -65,7 +66,7 @@ fn flag(call: &Call<'_>, name: &str, default: bool) -> Result<bool, Refusal> {
         None => Ok(default),
         Some("true") => Ok(true),
         Some("false") => Ok(false),
-        Some(other) => Err(deny::invalid(name, &format!("`{other}` must be true or false"))),
+        Some(other) => Err(errors::invalid(name, &format!("`{other}` must be true or false"))),
     }
 }
 

@@ -1,18 +1,18 @@
-//! Members of a request's body: read, or refused with their name, their value and what is allowed.
+//! Parsing of request bodies; an error names the member, its value and the allowed values.
 //!
-//! A member that is `null` is as good as none. A member that no client is known to send is refused, with the nearest
-//! name that there is: a misspelt amount must not quietly become a default.
+//! A `null` member counts as absent. A member that no known client sends is rejected, with the nearest known name,
+//! because a misspelt amount must not silently become a default.
 
 use chain::U256;
 use serde_json::{Map, Value};
 use web::call::Call;
 use web::refusal::Refusal;
 
-use crate::deny;
+use crate::errors;
 
 /// Digits of the largest amount: 2^256 − 1.
 const MAX_DIGITS: usize = 78;
-/// What is shown of a value that is refused.
+/// Excerpt of a rejected value for an error message.
 const EXCERPT: usize = 64;
 /// Entries of a list of texts or of a map.
 const MAX_ENTRIES: usize = 256;
@@ -26,13 +26,13 @@ impl Body {
     /// Reads the body of a call, all of whose members must be among `known`.
     pub(crate) fn read(call: &Call<'_>, known: &[&str]) -> Result<Self, Refusal> {
         if let Some(media) = call.media_type().filter(|media| !is_json(media)) {
-            return Err(deny::not_json(&format!("content-type is `{media}`, must be application/json")));
+            return Err(errors::not_json(&format!("content-type is `{media}`, must be application/json")));
         }
         // Clients may leave an empty object out.
         let text = if call.body().trim_ascii().is_empty() { b"{}" } else { call.body() };
-        let value: Value = serde_json::from_slice(text).map_err(|e| deny::not_json(&e.to_string()))?;
+        let value: Value = serde_json::from_slice(text).map_err(|e| errors::not_json(&e.to_string()))?;
         let Value::Object(members) = value else {
-            return Err(deny::not_json(&format!("{} is no object", shown(&value))));
+            return Err(errors::not_json(&format!("{} is no object", shown(&value))));
         };
         if let Some(unknown) = members.keys().find(|name| !known.contains(&name.as_str())) {
             let near = known.iter().min_by_key(|name| strsim::damerau_levenshtein(name, unknown));
@@ -57,7 +57,7 @@ impl Body {
     pub(crate) fn required(&self, name: &str) -> Result<&str, Refusal> {
         self.text(name)?
             .filter(|text| !text.is_empty())
-            .ok_or_else(|| deny::invalid(name, "it is missing or empty, must be a string"))
+            .ok_or_else(|| errors::invalid(name, "it is missing or empty, must be a string"))
     }
 
     /// A truth value, or what holds without it.
@@ -68,7 +68,7 @@ impl Body {
 
     /// An amount in base units above zero: decimal digits in a string, or a whole number.
     pub(crate) fn amount(&self, name: &str) -> Result<U256, Refusal> {
-        let value = self.value(name).ok_or_else(|| deny::invalid(name, "it is missing"))?;
+        let value = self.value(name).ok_or_else(|| errors::invalid(name, "it is missing"))?;
         amount(name, value)
     }
 
@@ -90,7 +90,7 @@ impl Body {
         let Some(value) = self.value(name) else { return Ok(Vec::new()) };
         let items = value.as_array().ok_or_else(|| wrong(name, value, "a list of strings"))?;
         if items.len() > MAX_ENTRIES {
-            return Err(deny::invalid(name, &format!("{} entries, at most {MAX_ENTRIES}", items.len())));
+            return Err(errors::invalid(name, &format!("{} entries, at most {MAX_ENTRIES}", items.len())));
         }
         let text = |item: &Value| item.as_str().map(str::to_owned);
         items.iter().map(|item| text(item).ok_or_else(|| wrong(name, item, "a string"))).collect()
@@ -101,7 +101,7 @@ impl Body {
         let Some(value) = self.value(name) else { return Ok(None) };
         let object = value.as_object().ok_or_else(|| wrong(name, value, "an object"))?;
         if object.len() > MAX_ENTRIES {
-            return Err(deny::invalid(name, &format!("{} members, at most {MAX_ENTRIES}", object.len())));
+            return Err(errors::invalid(name, &format!("{} members, at most {MAX_ENTRIES}", object.len())));
         }
         Ok(Some(object))
     }
@@ -122,12 +122,12 @@ fn amount(name: &str, value: &Value) -> Result<U256, Refusal> {
         return Err(wrong(name, value, "above zero"));
     }
     let amount = (digits.len() <= MAX_DIGITS).then(|| U256::from_str_radix(digits, 10).ok()).flatten();
-    amount.ok_or_else(|| deny::invalid(name, &format!("{} digits, at most 2^256 - 1", digits.len())))
+    amount.ok_or_else(|| errors::invalid(name, &format!("{} digits, at most 2^256 - 1", digits.len())))
 }
 
 /// What stands there, and what must.
 pub(crate) fn wrong(name: &str, value: &Value, must: &str) -> Refusal {
-    deny::invalid(name, &format!("{} must be {must}", shown(value)))
+    errors::invalid(name, &format!("{} must be {must}", shown(value)))
 }
 
 fn shown(value: &Value) -> String {

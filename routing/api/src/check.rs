@@ -1,8 +1,8 @@
-//! Compares a registry with the chains, for `cairn route check --online`.
+//! Online check: compares a registry with the chains, for `cairn route check --online`.
 //!
-//! What is asked: is every channel open at both ends and do these name each other, is the client behind it active and of
-//! the right chain; does every bridge exist, and does the rollup name it; do the chains' own traces hash to the denominations that are claimed; are
-//! contracts what they are said to be; does every wrapper have its pairs. A chain that does not answer is a finding too.
+//! The check covers channels (open at both ends, which name each other; client active and of the right chain), bridges
+//! (they exist and the rollup names them), denomination traces (they hash to the claimed denominations), contracts, and
+//! wrapper pairs. A chain that does not answer is a finding too.
 
 use registry::denom;
 use registry::facts::PairState;
@@ -10,17 +10,17 @@ use registry::{AssetRef, Bridge, Chain, ChainKind, Channel, End, Facts, Origin, 
 use serde::Deserialize;
 
 use crate::nodes::Nodes;
-use crate::refresh::{self, Said};
+use crate::refresh::{self, ChainFact};
 
-/// One thing that is not as the registry says, or could not be asked.
+/// A difference between registry and chains, or a failed query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Which part of the registry.
     pub part: String,
-    /// What is wrong with it.
+    /// Reason.
     pub what: String,
     /// Whether the chain did not answer, rather than answer something else.
-    pub unasked: bool,
+    pub unreachable: bool,
 }
 
 impl std::fmt::Display for Finding {
@@ -32,7 +32,7 @@ impl std::fmt::Display for Finding {
 /// Asks all chains; the findings are in no order that means anything, but sorted.
 pub async fn online(nodes: &Nodes, registry: &Registry) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    for said in refresh::everything(nodes, registry).await {
+    for said in refresh::query_all(nodes, registry).await {
         findings.extend(of_answer(registry, said));
     }
     for (asset, about) in registry.assets() {
@@ -52,25 +52,25 @@ pub async fn online(nodes: &Nodes, registry: &Registry) -> Vec<Finding> {
     findings
 }
 
-/// What an answer amounts to: nothing, something wrong, or that there was none.
+/// Findings of one query result.
 fn finding(part: String, outcome: Result<Option<String>, String>) -> Option<Finding> {
-    let (what, unasked) = match outcome {
+    let (what, unreachable) = match outcome {
         Ok(what) => (what?, false),
         Err(reason) => (reason, true),
     };
-    Some(Finding { part, what, unasked })
+    Some(Finding { part, what, unreachable })
 }
 
-fn of_answer(registry: &Registry, said: Said) -> Vec<Finding> {
-    let wrong = |part: String, what: String| vec![Finding { part, what, unasked: false }];
-    let unasked = |part: String, what: String| vec![Finding { part, what, unasked: true }];
+fn of_answer(registry: &Registry, said: ChainFact) -> Vec<Finding> {
+    let wrong = |part: String, what: String| vec![Finding { part, what, unreachable: false }];
+    let unreachable = |part: String, what: String| vec![Finding { part, what, unreachable: true }];
     match said {
-        Said::Channel(end, outcome) => {
+        ChainFact::Channel(end, outcome) => {
             let chain = &registry[end.chain].id;
             let part = format!("channel {}/{} of {chain}", end.port, end.channel);
             let said = match outcome {
                 Ok(said) => said,
-                Err(reason) => return unasked(part, reason),
+                Err(reason) => return unreachable(part, reason),
             };
             let mut found = Vec::new();
             if let Some(trouble) = said.trouble(chain, &end.channel) {
@@ -95,29 +95,29 @@ fn of_answer(registry: &Registry, said: Said) -> Vec<Finding> {
             }
             found
         }
-        Said::Bridge(bridge, outcome) => {
+        ChainFact::Bridge(bridge, outcome) => {
             let part = format!("bridge {}", registry[bridge].id);
             match outcome {
                 Ok(facts) if facts.disabled => wrong(part, "it is disabled on the L1".to_owned()),
                 Ok(_) => Vec::new(),
                 // An unknown bridge is HTTP 500 and not 404 (recorded pair, README).
                 Err(reason) if reason.contains("not found") => wrong(part, reason),
-                Err(reason) => unasked(part, reason),
+                Err(reason) => unreachable(part, reason),
             }
         }
-        Said::Migration(bridge, denom, Err(reason)) => {
-            unasked(format!("bridge {}, migration of {denom}", registry[bridge].id), reason)
+        ChainFact::Migration(bridge, denom, Err(reason)) => {
+            unreachable(format!("bridge {}, migration of {denom}", registry[bridge].id), reason)
         }
-        Said::Contract(chain, denom, Ok(None)) => {
+        ChainFact::Contract(chain, denom, Ok(None)) => {
             wrong(format!("asset {denom} of {chain}"), "the chain has no ERC-20 for it".to_owned())
         }
-        Said::Wrapper(made, outcome) => {
+        ChainFact::Wrapper(made, outcome) => {
             let pair = registry.wrapper_pair(made);
             let (about, pair) = (&registry[made], pair.as_ref());
             let part = format!("wrapper of {} of {}", about.denom, registry[about.chain].id);
             let said = match outcome {
                 Ok(said) => said,
-                Err(reason) => return unasked(part, reason),
+                Err(reason) => return unreachable(part, reason),
             };
             let mut facts = Facts::default();
             facts.wrappers.extend(pair.map(|pair| (Facts::wrapper_key(registry, pair), said)));
@@ -126,7 +126,7 @@ fn of_answer(registry: &Registry, said: Said) -> Vec<Finding> {
                 _ => Vec::new(),
             }
         }
-        Said::Contract(chain, denom, Ok(Some(contract))) => {
+        ChainFact::Contract(chain, denom, Ok(Some(contract))) => {
             let asset = registry.chain(&chain).and_then(|chain| registry.asset(chain, &denom));
             let files = asset.and_then(|asset| registry[asset].contract.as_deref());
             match files.filter(|files| !files.eq_ignore_ascii_case(&contract)) {
@@ -137,9 +137,11 @@ fn of_answer(registry: &Registry, said: Said) -> Vec<Finding> {
                 None => Vec::new(),
             }
         }
-        Said::Contract(chain, denom, Err(reason)) => unasked(format!("asset {denom} of {chain}"), reason),
-        Said::Hooks(chain, Err(reason)) => unasked(format!("hooks of {chain}"), reason),
-        Said::Migration(_, _, Ok(_)) | Said::Hooks(_, Ok(_)) => Vec::new(),
+        ChainFact::Contract(chain, denom, Err(reason)) => {
+            unreachable(format!("asset {denom} of {chain}"), reason)
+        }
+        ChainFact::Hooks(chain, Err(reason)) => unreachable(format!("hooks of {chain}"), reason),
+        ChainFact::Migration(_, _, Ok(_)) | ChainFact::Hooks(_, Ok(_)) => Vec::new(),
     }
 }
 
@@ -149,14 +151,14 @@ fn far_end<'a>(registry: &'a Registry, end: &End) -> Option<&'a End> {
     channel.beyond(end.chain)
 }
 
-/// What the chain itself says behind `ibc/<hash>`.
+/// The chain's own trace of `ibc/<hash>`.
 async fn trace(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Option<String>, String> {
     let about = &registry[asset];
-    // What came home has no hash.
+    // An asset on its origin chain has no hash.
     let Some(hash) = about.denom.strip_prefix("ibc/") else { return Ok(None) };
     let path = path(nodes, &registry[about.chain], hash).await?;
     let same = |path: &String| path == registry.path(asset) && denom::of_path(path) == about.denom;
-    // A voucher that nobody holds yet has none.
+    // A voucher without holders has no trace.
     let other = path.filter(|path| !same(path));
     Ok(other.map(|path| format!("the chain says its path is {path}, the registry {}", registry.path(asset))))
 }
@@ -192,13 +194,13 @@ async fn path(nodes: &Nodes, chain: &Chain, hash: &str) -> Result<Option<String>
         return Ok(Some(format!("{path}/{base_denom}")));
     }
     let new = refresh::get::<New>(nodes, chain, &format!("/ibc/apps/transfer/v1/denoms/{hash}")).await;
-    // A chain that knows the old name only has said no by it.
+    // A chain with only the old path has answered there.
     let Some(New { denom }) = (if old.is_ok() { new.unwrap_or(None) } else { new? }) else { return Ok(None) };
     let hops = denom.trace.into_iter().flat_map(|hop| [hop.port_id, hop.channel_id]);
     Ok(Some(hops.chain([denom.base]).collect::<Vec<_>>().join("/")))
 }
 
-/// What the rollup says behind `l2/<hash>`.
+/// The rollup's own base denomination of `l2/<hash>`.
 async fn base(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Option<String>, String> {
     #[derive(Deserialize)]
     struct Answer {
@@ -210,7 +212,7 @@ async fn base(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Opt
     let path = format!("/opinit/opchild/v1/base_denom?denom={}", refresh::escaped(&about.denom));
     let answer = match refresh::get::<Answer>(nodes, &registry[about.chain], &path).await {
         Ok(answer) => answer,
-        // Nobody has deposited it yet.
+        // The denomination has no deposit yet.
         Err(reason) if reason.contains("not from L1") => None,
         Err(reason) => return Err(reason),
     };
@@ -220,7 +222,7 @@ async fn base(nodes: &Nodes, registry: &Registry, asset: AssetRef) -> Result<Opt
     }))
 }
 
-/// What the rollup says of its bridge.
+/// The rollup's own bridge configuration.
 async fn rollup(nodes: &Nodes, registry: &Registry, bridge: &Bridge) -> Result<Option<String>, String> {
     #[derive(Deserialize)]
     struct Answer {

@@ -1,4 +1,4 @@
-//! What an operator can set.
+//! Operator settings.
 
 use std::time::Duration;
 

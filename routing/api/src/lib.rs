@@ -1,20 +1,25 @@
-//! The routing service: quotes, messages to sign, and tracking, over HTTP.
+//! HTTP API of the routing service: quotes, messages to sign, and tracking.
 //!
-//! Holds: it has no key and broadcasts nothing; an answer is made from one snapshot of the registry and of what the chains
-//! said last, so that the same request gives the same answer; a request waits for other machines only where its answer
-//! is theirs (balances, what LayerZero asks for), and never longer than the clients do. The interface is that of
-//! `router-api.md`; what is decided and how, of the crates below.
+//! # Invariants
+//!
+//! * The service has no key and broadcasts nothing.
+//! * A response comes from one snapshot of the registry and the chain facts, so the same request gives the same
+//!   response.
+//! * A request waits for other machines only if its response contains their data (balances, LayerZero quotes), and
+//!   never longer than clients wait.
+//!
+//! The interface is that of `router-api.md`; the crates below make the decisions.
 //!
 //! | module | one job |
 //! |---|---|
-//! | [`service`] | what the endpoints share |
-//! | [`config`] | what an operator can set |
-//! | [`nodes`] | clients of every chain's nodes |
-//! | [`refresh`] | asks the chains what holds at the moment |
-//! | [`check`] | compares a registry with the chains, for `cairn route check` |
-//! | `quotes` | asks LayerZero's contracts what they want |
-//! | `body` | members of a request's body, read or refused |
-//! | `deny` | every refusal's text and code |
+//! | [`service`] | state that the endpoints share |
+//! | [`config`] | operator settings |
+//! | [`nodes`] | node clients by chain |
+//! | [`refresh`] | queries of current chain state |
+//! | [`check`] | comparison of a registry with the chains, for `cairn route check` |
+//! | `quotes` | LayerZero quotes |
+//! | `body` | parsing of request bodies |
+//! | `errors` | text and code of every error response |
 //! | `api` | one file for each group of endpoints |
 
 pub mod check;
@@ -25,7 +30,7 @@ pub mod service;
 
 mod api;
 mod body;
-mod deny;
+mod errors;
 mod quotes;
 mod swagger;
 
@@ -44,6 +49,6 @@ pub const ENDPOINTS: &[&[web::endpoint::Endpoint<Service>]] = &[
     api::tx::ENDPOINTS,
     api::explore::ENDPOINTS,
     api::registry::ENDPOINTS,
-    api::unserved::ENDPOINTS,
+    api::unsupported::ENDPOINTS,
     swagger::ENDPOINTS,
 ];

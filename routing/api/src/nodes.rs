@@ -1,7 +1,6 @@
-//! Clients of every chain's nodes, made from the registry's addresses.
+//! Node clients of every chain in the registry.
 //!
-//! A client is made when it is first needed and kept for as long as the addresses stay the same, so that connections
-//! outlive a reload.
+//! A client is created on first use and kept while its addresses stay the same, so that connections survive a reload.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +21,7 @@ type Kept<C> = Mutex<HashMap<String, (Vec<String>, Arc<C>)>>;
 
 /// Why a chain cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unasked {
+pub enum NoClient {
     /// The registry names no address.
     #[error("chain `{chain}` has no {service} address in the registry")]
     NoAddress {
@@ -38,7 +37,7 @@ pub enum Unasked {
         chain: String,
         /// `rest` or `json_rpc`.
         service: &'static str,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
 }
@@ -51,12 +50,12 @@ impl Nodes {
     }
 
     /// The chain's Cosmos REST.
-    pub fn rest(&self, chain: &Chain) -> Result<Arc<Rest>, Unasked> {
+    pub fn rest(&self, chain: &Chain) -> Result<Arc<Rest>, NoClient> {
         client(&self.rest, chain, "rest", &chain.endpoints.rest, |urls| Rest::new(urls, self.limits))
     }
 
     /// The chain's EVM JSON-RPC.
-    pub fn evm(&self, chain: &Chain) -> Result<Arc<Evm>, Unasked> {
+    pub fn evm(&self, chain: &Chain) -> Result<Arc<Evm>, NoClient> {
         // An EVM chain has nothing but a JSON-RPC, so its `rpc` is one too.
         let endpoints = &chain.endpoints;
         let rpc = if endpoints.json_rpc.is_empty() && chain.kind == ChainKind::Evm {
@@ -74,9 +73,9 @@ fn client<C>(
     service: &'static str,
     addresses: &[String],
     make: impl FnOnce(Vec<Url>) -> Result<C, node::SetupError>,
-) -> Result<Arc<C>, Unasked> {
+) -> Result<Arc<C>, NoClient> {
     if addresses.is_empty() {
-        return Err(Unasked::NoAddress { chain: chain.id.clone(), service });
+        return Err(NoClient::NoAddress { chain: chain.id.clone(), service });
     }
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((known, client)) = kept.get(&chain.id)
@@ -84,7 +83,7 @@ fn client<C>(
     {
         return Ok(Arc::clone(client));
     }
-    let bad = |reason: String| Unasked::BadAddress { chain: chain.id.clone(), service, reason };
+    let bad = |reason: String| NoClient::BadAddress { chain: chain.id.clone(), service, reason };
     let urls = addresses.iter().map(|address| address.parse::<Url>().map_err(|e| bad(e.to_string())));
     let client = Arc::new(make(urls.collect::<Result<_, _>>()?).map_err(|e| bad(e.to_string()))?);
     kept.insert(chain.id.clone(), (addresses.to_vec(), Arc::clone(&client)));

@@ -1,7 +1,7 @@
-//! What LayerZero's contracts want for a message, asked when a route needs it and kept for a while.
+//! LayerZero quotes: fetched on demand and cached.
 //!
-//! A quote does not depend on who sends, so all requests share it; equal questions at the same time are asked once. A
-//! contract that does not answer leaves the registry's own `messaging_fee`, or the hop is left out.
+//! A quote does not depend on the sender, so all requests share it; concurrent equal queries are sent once. If a
+//! contract does not answer, the registry's `messaging_fee` applies, or the hop is left out.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,14 +37,14 @@ pub(crate) struct Quoter {
     kept: Mutex<HashMap<Question, (Instant, Answer)>>,
 }
 
-/// What a planner may need: asked for while it plans, answered between two runs.
-pub(crate) struct Known<'a> {
+/// Quotes of one planning request: the planner records missing ones, which are fetched before the next run.
+pub(crate) struct QuoteSet<'a> {
     registry: &'a Registry,
     answers: HashMap<(OftRef, usize, usize, U256), Option<Quote>>,
     missing: Mutex<Vec<(OftRef, usize, usize, U256)>>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> QuoteSet<'a> {
     /// Nothing is known yet.
     pub(crate) fn nothing(registry: &'a Registry) -> Self {
         Self { registry, answers: HashMap::new(), missing: Mutex::default() }
@@ -63,7 +63,7 @@ impl<'a> Known<'a> {
     }
 }
 
-impl Quotes for Known<'_> {
+impl Quotes for QuoteSet<'_> {
     fn quote(&self, oft: OftRef, from: usize, to: usize, amount: U256) -> Option<Quote> {
         let question = (oft, from, to, amount);
         if let Some(answer) = self.answers.get(&question) {
@@ -75,7 +75,7 @@ impl Quotes for Known<'_> {
         }
         // So that the search finds out what else it needs.
         let leg = self.registry[oft].legs.get(from)?;
-        Some(unasked(self.registry, leg, amount, U256::ZERO))
+        Some(registry_default(self.registry, leg, amount, U256::ZERO))
     }
 }
 
@@ -111,11 +111,11 @@ impl Quoter {
                 nodes.evm(&registry[chain]).inspect_err(|error| tracing::warn!(%error, "no quote")).ok()?;
             ask(&evm, leg, far.eid, amount).await
         });
-        let default = leg.messaging_fee.map(|fee| unasked(registry, leg, amount, fee));
+        let default = leg.messaging_fee.map(|fee| registry_default(registry, leg, amount, fee));
         (*asked.await).or(default)
     }
 
-    /// The place of an answer, which whoever is first fills.
+    /// Cache slot, filled by the first request.
     fn slot(&self, question: Question) -> Answer {
         let now = Instant::now();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,7 +130,7 @@ impl Quoter {
     }
 }
 
-/// What the contract itself says.
+/// Quote from the contract.
 async fn ask(evm: &node::Evm, leg: &Leg, eid: u32, amount: U256) -> Option<Quote> {
     let contract: [u8; 20] = chain::Account::from_hex_literal(&leg.contract)?.as_bytes().try_into().ok()?;
     let (limits, fee) = quote::calls(leg, eid, amount)
@@ -148,7 +148,7 @@ fn with_margin(fee: U256) -> U256 {
 }
 
 /// One for one, but for what does not fit into the shared decimals.
-fn unasked(registry: &Registry, leg: &Leg, amount: U256, fee: U256) -> Quote {
+fn registry_default(registry: &Registry, leg: &Leg, amount: U256, fee: U256) -> Quote {
     let decimals = registry[leg.asset].decimals.saturating_sub(leg.shared_decimals);
     let unit = U256::from(10).pow(U256::from(decimals));
     Quote { received: amount / unit * unit, native_fee: fee }

@@ -1,7 +1,7 @@
-//! Asks the chains what holds at the moment: channels, clients, bridges, migrations, hooks, contracts, wrappers' pairs.
+//! Refresh of chain facts: channels, clients, bridges, migrations, hooks, contracts, wrapper pairs.
 //!
-//! Every question is bounded in time and answered or not for itself: what does not answer keeps the answer that it gave
-//! last. The questions are those of `router-mechanics.md` §1.3.
+//! Each query has a timeout and fails independently; a failed query leaves the previous fact. `router-mechanics.md`
+//! §1.3 lists the queries.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,9 +18,9 @@ use crate::nodes::Nodes;
 /// Questions at once.
 const AT_ONCE: usize = 16;
 
-/// One thing that a chain said, or that it could not be asked.
-pub(crate) enum Said {
-    Channel(End, Result<ChannelSaid, String>),
+/// One chain fact, or the reason why it could not be queried.
+pub(crate) enum ChainFact {
+    Channel(End, Result<ChannelStatus, String>),
     Bridge(BridgeRef, Result<BridgeFacts, String>),
     Migration(BridgeRef, String, Result<Option<(String, String)>, String>),
     Contract(String, String, Result<Option<String>, String>),
@@ -29,24 +29,24 @@ pub(crate) enum Said {
     Wrapper(AssetRef, Result<WrapperFacts, String>),
 }
 
-/// What a chain says of its end of a channel.
+/// State of a chain's end of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ChannelSaid {
-    /// `STATE_OPEN` is well.
+pub(crate) struct ChannelStatus {
+    /// `STATE_OPEN` if usable.
     pub(crate) state: String,
     /// (port, channel) of the other end.
     pub(crate) counterparty: (String, String),
-    /// `Active` is well.
+    /// `Active` if usable.
     pub(crate) client_status: String,
-    /// Which chain the client is of.
+    /// Chain id of the client.
     pub(crate) client_chain: String,
 }
 
-/// What all chains say; where they do not answer, what `before` has.
+/// Queries all chains; a failed query keeps the fact of `before`.
 pub async fn ask(nodes: &Nodes, registry: &Registry, before: &Facts) -> Facts {
     let mut facts = before.clone();
-    for said in everything(nodes, registry).await {
-        note(registry, &mut facts, said);
+    for said in query_all(nodes, registry).await {
+        merge(registry, &mut facts, said);
     }
     log_pairs(registry, before, &facts);
     facts
@@ -70,36 +70,38 @@ fn log_pairs(registry: &Registry, before: &Facts, now: &Facts) {
     }
 }
 
-/// All answers, in no order.
-pub(crate) async fn everything(nodes: &Nodes, registry: &Registry) -> Vec<Said> {
-    let mut questions: Vec<futures_util::future::BoxFuture<'_, Said>> = Vec::new();
+/// All facts, unordered.
+pub(crate) async fn query_all(nodes: &Nodes, registry: &Registry) -> Vec<ChainFact> {
+    let mut questions: Vec<futures_util::future::BoxFuture<'_, ChainFact>> = Vec::new();
     for (_, channel) in registry.channels() {
         for end in [&channel.a, &channel.b] {
             questions.push(Box::pin(async move {
-                Said::Channel(end.clone(), channel_said(nodes, &registry[end.chain], end).await)
+                ChainFact::Channel(end.clone(), query_channel(nodes, &registry[end.chain], end).await)
             }));
         }
     }
     for (reference, bridge) in registry.bridges() {
         let l1 = &registry[bridge.l1];
-        questions
-            .push(Box::pin(async move { Said::Bridge(reference, bridge_said(nodes, l1, bridge.id).await) }));
+        questions.push(Box::pin(async move {
+            ChainFact::Bridge(reference, query_bridge(nodes, l1, bridge.id).await)
+        }));
     }
     let mut wrapped: HashSet<AssetRef> = HashSet::new();
     for (made, pair) in registry.wrapper_pairs() {
         wrapped.extend([pair.remote, pair.local]);
-        questions
-            .push(Box::pin(async move { Said::Wrapper(made, wrapper_said(nodes, registry, &pair).await) }));
+        questions.push(Box::pin(async move {
+            ChainFact::Wrapper(made, query_wrapper(nodes, registry, &pair).await)
+        }));
     }
     for (reference, asset) in registry.assets() {
         let chain = &registry[asset.chain];
         if let Origin::Bridged { bridge, parent } = &asset.origin {
             let (l1_denom, denom) = (&registry[*parent].denom, &asset.denom);
             questions.push(Box::pin(async move {
-                Said::Migration(
+                ChainFact::Migration(
                     *bridge,
                     l1_denom.clone(),
-                    migration_said(nodes, registry, asset.chain, denom).await,
+                    query_migration(nodes, registry, asset.chain, denom).await,
                 )
             }));
         }
@@ -109,8 +111,8 @@ pub(crate) async fn everything(nodes: &Nodes, registry: &Registry) -> Vec<Said> 
             && !asset.denom.starts_with("evm/")
         {
             questions.push(Box::pin(async move {
-                let said = contract_said(nodes, chain, &asset.denom).await;
-                Said::Contract(chain.id.clone(), asset.denom.clone(), said)
+                let said = query_contract(nodes, chain, &asset.denom).await;
+                ChainFact::Contract(chain.id.clone(), asset.denom.clone(), said)
             }));
         }
     }
@@ -121,50 +123,50 @@ pub(crate) async fn everything(nodes: &Nodes, registry: &Registry) -> Vec<Said> 
         });
         if let Some(wrapper) = wrapper {
             questions.push(Box::pin(async move {
-                Said::Hooks(chain.id.clone(), hooks_said(nodes, chain, wrapper).await)
+                ChainFact::Hooks(chain.id.clone(), query_hooks(nodes, chain, wrapper).await)
             }));
         }
     }
     stream::iter(questions).buffer_unordered(AT_ONCE).collect().await
 }
 
-/// Takes an answer over; no answer changes nothing.
-fn note(registry: &Registry, facts: &mut Facts, said: Said) {
+/// Merges a fact; a failed query changes nothing.
+fn merge(registry: &Registry, facts: &mut Facts, said: ChainFact) {
     let warn = |what: &str, reason: &str| tracing::debug!(what, reason, "a chain was not asked");
     match said {
-        Said::Channel(end, Ok(said)) => {
+        ChainFact::Channel(end, Ok(said)) => {
             let key = (registry[end.chain].id.clone(), end.port.clone(), end.channel.clone());
             match said.trouble(&registry[end.chain].id, &end.channel) {
                 Some(reason) => facts.closed.insert(key, reason),
                 None => facts.closed.remove(&key),
             };
         }
-        Said::Bridge(bridge, Ok(said)) => {
+        ChainFact::Bridge(bridge, Ok(said)) => {
             let known = of_bridge(registry, facts, bridge);
             *known = BridgeFacts { migrated: std::mem::take(&mut known.migrated), ..said };
         }
-        Said::Migration(bridge, denom, Ok(to)) => {
+        ChainFact::Migration(bridge, denom, Ok(to)) => {
             of_bridge(registry, facts, bridge).migrated.insert(denom, to);
         }
-        Said::Contract(chain, denom, Ok(Some(contract))) => {
+        ChainFact::Contract(chain, denom, Ok(Some(contract))) => {
             facts.contracts.insert((chain, denom), contract);
         }
-        Said::Hooks(chain, Ok(allowed)) => {
+        ChainFact::Hooks(chain, Ok(allowed)) => {
             facts.hooks.insert(chain, allowed);
         }
-        Said::Wrapper(made, Ok(said)) => {
+        ChainFact::Wrapper(made, Ok(said)) => {
             if let Some(pair) = registry.wrapper_pair(made) {
                 facts.wrappers.insert(Facts::wrapper_key(registry, &pair), said);
             }
         }
-        Said::Contract(_, _, Ok(None)) => {}
-        Said::Channel(end, Err(reason)) => warn(&end.channel, &reason),
-        Said::Bridge(_, Err(reason)) => warn("bridge", &reason),
-        Said::Migration(_, denom, Err(reason)) | Said::Contract(_, denom, Err(reason)) => {
+        ChainFact::Contract(_, _, Ok(None)) => {}
+        ChainFact::Channel(end, Err(reason)) => warn(&end.channel, &reason),
+        ChainFact::Bridge(_, Err(reason)) => warn("bridge", &reason),
+        ChainFact::Migration(_, denom, Err(reason)) | ChainFact::Contract(_, denom, Err(reason)) => {
             warn(&denom, &reason);
         }
-        Said::Hooks(chain, Err(reason)) => warn(&chain, &reason),
-        Said::Wrapper(made, Err(reason)) => warn(&registry[made].denom, &reason),
+        ChainFact::Hooks(chain, Err(reason)) => warn(&chain, &reason),
+        ChainFact::Wrapper(made, Err(reason)) => warn(&registry[made].denom, &reason),
     }
 }
 
@@ -173,8 +175,8 @@ fn of_bridge<'a>(registry: &Registry, facts: &'a mut Facts, bridge: BridgeRef) -
     facts.bridges.entry((registry[bridge.l1].id.clone(), bridge.id)).or_default()
 }
 
-impl ChannelSaid {
-    /// Why it cannot be used.
+impl ChannelStatus {
+    /// Reason why the channel is unusable.
     pub(crate) fn trouble(&self, chain: &str, channel: &str) -> Option<String> {
         if self.state != "STATE_OPEN" {
             return Some(format!("{channel} of {chain} is not open: {}", self.state));
@@ -184,7 +186,7 @@ impl ChannelSaid {
     }
 }
 
-async fn channel_said(nodes: &Nodes, chain: &Chain, end: &End) -> Result<ChannelSaid, String> {
+async fn query_channel(nodes: &Nodes, chain: &Chain, end: &End) -> Result<ChannelStatus, String> {
     #[derive(Deserialize)]
     struct Answer {
         channel: Channel,
@@ -228,15 +230,15 @@ async fn channel_said(nodes: &Nodes, chain: &Chain, end: &End) -> Result<Channel
     let Some(Identified { client_id, client_state }) = client.map(|answer| answer.identified_client_state)
     else {
         let (client_status, client_chain) = ("unknown".to_owned(), String::new());
-        return Ok(ChannelSaid { state, counterparty, client_status, client_chain });
+        return Ok(ChannelStatus { state, counterparty, client_status, client_chain });
     };
     let status =
         get::<Status>(nodes, chain, &format!("/ibc/core/client/v1/client_status/{client_id}")).await?;
     let client_status = status.map_or_else(|| "unknown".to_owned(), |answer| answer.status);
-    Ok(ChannelSaid { state, counterparty, client_status, client_chain: client_state.chain_id })
+    Ok(ChannelStatus { state, counterparty, client_status, client_chain: client_state.chain_id })
 }
 
-async fn bridge_said(nodes: &Nodes, l1: &Chain, id: u64) -> Result<BridgeFacts, String> {
+async fn query_bridge(nodes: &Nodes, l1: &Chain, id: u64) -> Result<BridgeFacts, String> {
     #[derive(Deserialize)]
     struct Answer {
         bridge_config: Settings,
@@ -259,7 +261,7 @@ async fn bridge_said(nodes: &Nodes, l1: &Chain, id: u64) -> Result<BridgeFacts, 
 }
 
 /// The L1's end of the channel that the rollup says a bridged coin goes over; `None` if it was not migrated.
-async fn migration_said(
+async fn query_migration(
     nodes: &Nodes,
     registry: &Registry,
     l2: ChainRef,
@@ -287,7 +289,7 @@ async fn migration_said(
 }
 
 /// The ERC-20 behind a denomination of a minievm chain.
-pub(crate) async fn contract_said(
+pub(crate) async fn query_contract(
     nodes: &Nodes,
     chain: &Chain,
     denom: &str,
@@ -302,13 +304,13 @@ pub(crate) async fn contract_said(
     Ok(answer.map(|answer| answer.address))
 }
 
-/// What a wrapper answers about the local token of a pair.
-async fn wrapper_said(nodes: &Nodes, registry: &Registry, pair: &Pair<'_>) -> Result<WrapperFacts, String> {
+/// Answers of a wrapper about the local token of a pair.
+async fn query_wrapper(nodes: &Nodes, registry: &Registry, pair: &Pair<'_>) -> Result<WrapperFacts, String> {
     let local = &registry[pair.local];
     let chain = &registry[local.chain];
     let token = match local.denom.strip_prefix("evm/") {
         Some(hex) => Some(format!("0x{hex}")),
-        None => contract_said(nodes, chain, &local.denom).await?,
+        None => query_contract(nodes, chain, &local.denom).await?,
     };
     let token = token.ok_or_else(|| format!("the chain has no ERC-20 for {}", local.denom))?;
     let (wrapper, token) = (address(pair.contract)?, address(&token)?);
@@ -331,7 +333,7 @@ fn address(text: &str) -> Result<[u8; 20], String> {
 }
 
 /// Whether packets may call the wrapper (`initia.ibchooks.v1`): its own entry of the list, else the default.
-async fn hooks_said(nodes: &Nodes, chain: &Chain, wrapper: &str) -> Result<bool, String> {
+async fn query_hooks(nodes: &Nodes, chain: &Chain, wrapper: &str) -> Result<bool, String> {
     #[derive(Deserialize)]
     struct Answer {
         params: Params,

@@ -1,21 +1,24 @@
-//! What the endpoints share: the world as it is known, the nodes, and the tracker.
+//! Shared state of the endpoints: registry, graph, facts, node clients and tracker.
 //!
-//! Holds: a request takes one [`World`] and keeps it to its end, so that a reload in between changes nothing for it; a
-//! registry that does not load leaves the old one in place.
+//! # Invariants
+//!
+//! * A request uses one [`World`] until it ends, so a concurrent reload does not affect it.
+//! * A registry that does not load leaves the previous one in place.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use planner::Graph;
-use registry::{Facts, Registry};
+use registry::{AssetRef, Facts, Origin, Registry};
 use tokio::sync::watch;
 use tracker::Tracker;
 
 use crate::config::Config;
 use crate::nodes::Nodes;
 use crate::quotes::Quoter;
+use crate::refresh;
 
-/// Chains and assets, the graph that they make, and what the chains said last.
+/// Registry, graph and latest chain facts.
 #[derive(Debug, Clone)]
 pub struct World {
     /// From files.
@@ -70,12 +73,12 @@ impl Service {
         })
     }
 
-    /// What is known now.
+    /// Current world.
     pub fn world(&self) -> World {
         self.world.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What follows the registered transfers.
+    /// Tracker of registered transfers.
     pub fn tracker(&self) -> &Arc<Tracker> {
         &self.tracker
     }
@@ -91,19 +94,19 @@ impl Service {
         self.registry.send_replace(registry);
     }
 
-    /// Takes what the chains said.
+    /// Replaces the chain facts.
     pub fn learn(&self, facts: Facts) {
         self.world.write().unwrap_or_else(PoisonError::into_inner).facts = Arc::new(facts);
     }
 
-    /// Asks the chains what holds, again and again, until `stop`.
+    /// Refreshes the chain facts periodically until `stop`.
     pub async fn refresh(&self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         loop {
             let world = self.world();
             tokio::select! {
                 () = &mut stop => return,
-                facts = crate::refresh::ask(&self.nodes, &world.registry, &world.facts) => self.learn(facts),
+                facts = refresh::ask(&self.nodes, &world.registry, &world.facts) => self.learn(facts),
             }
             tokio::select! {
                 () = &mut stop => return,
@@ -118,6 +121,24 @@ impl Service {
         let mut registry = self.registry.subscribe();
         // The sender lives as long as we do.
         drop(registry.wait_for(|new| !Arc::ptr_eq(new, old)).await);
+    }
+
+    /// Returns the facts including the ERC-20 that a wrapped token wraps; queries it if it is not known yet.
+    pub(crate) async fn with_contract(&self, world: &World, asset: AssetRef) -> Arc<Facts> {
+        let registry = &*world.registry;
+        let Origin::Wrapped { parent, .. } = registry[asset].origin else { return Arc::clone(&world.facts) };
+        if world.facts.contract(registry, parent).is_some() {
+            return Arc::clone(&world.facts);
+        }
+        let (chain, denom) = (&registry[registry[parent].chain], &registry[parent].denom);
+        match refresh::query_contract(&self.nodes, chain, denom).await {
+            Ok(Some(contract)) => {
+                let mut facts = Facts::clone(&world.facts);
+                facts.contracts.insert((chain.id.clone(), denom.clone()), contract);
+                Arc::new(facts)
+            }
+            Ok(None) | Err(_) => Arc::clone(&world.facts),
+        }
     }
 
     /// Reads the registry in `dir` again.

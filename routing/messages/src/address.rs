@@ -1,33 +1,33 @@
-//! Which addresses a plan takes, and reading them.
+//! Address parsing and the addresses that a plan needs.
 //!
-//! A client lists one address for each chain that [`Plan::required_chains`] names, or for each that [`Plan::chains`] names
-//! (`router-api.md` §5.5). Every listed address is checked, also one that no message will hold: a typing error must not
-//! wait for the day on which it costs something.
+//! A client lists one address for each chain of [`Plan::required_chains`], or for each chain of [`Plan::chains`]
+//! (`router-api.md` §5.5). Every listed address is validated, even if no message uses it, to report a typing error
+//! early.
 
 use alloy::primitives::Address;
 use chain::Account;
 use planner::{Hop, Plan};
 use registry::{ChainKind, ChainRef, Registry};
 
-use crate::refused::{Refused, shown};
+use crate::error::{BuildError, truncated};
 
 /// An account with its spelling on one chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Person {
+pub struct Party {
     /// Its bytes: 20 on EVM chains.
     pub account: Account,
     /// As the chain writes it: bech32, or `0x…` as it was given.
     pub text: String,
 }
 
-/// Reads an address of `chain`: bech32 of 20 or 32 bytes with the chain's prefix; on chains of Initia also `0x` and 40 or
-/// 64 digits; on EVM chains `0x` and 40 digits. Capitals, where there are small letters too, must be those of EIP-55.
-/// `field` is what the client calls it.
-pub fn read(registry: &Registry, chain: ChainRef, field: &str, text: &str) -> Result<Person, Refused> {
+/// Reads an address of `chain`: bech32 of 20 or 32 bytes with the chain's prefix; on chains of Initia also `0x` and 40
+/// or 64 digits; on EVM chains `0x` and 40 digits. Capitals, where there are small letters too, must be those of
+/// EIP-55. `field` is what the client calls it.
+pub fn read(registry: &Registry, chain: ChainRef, field: &str, text: &str) -> Result<Party, BuildError> {
     let at = &registry[chain];
-    let refused = |must: String| Refused::Address {
+    let refused = |must: String| BuildError::Address {
         field: field.to_owned(),
-        address: shown(text),
+        address: truncated(text),
         chain: at.id.clone(),
         must,
     };
@@ -36,7 +36,7 @@ pub fn read(registry: &Registry, chain: ChainRef, field: &str, text: &str) -> Re
         if account == Account::ZERO {
             return Err(refused("the zero address is nobody's".to_owned()));
         }
-        return Ok(Person { account, text: text.to_owned() });
+        return Ok(Party { account, text: text.to_owned() });
     }
     let prefix = &at.bech32_prefix;
     let account = if at.initia && text.starts_with("0x") {
@@ -49,7 +49,7 @@ pub fn read(registry: &Registry, chain: ChainRef, field: &str, text: &str) -> Re
             ))
         })?
     };
-    Ok(Person { account, text: account.to_bech32(prefix) })
+    Ok(Party { account, text: account.to_bech32(prefix) })
 }
 
 fn hex_account(text: &str, lengths: &[usize]) -> Result<Account, String> {
@@ -72,22 +72,41 @@ fn hex_account(text: &str, lengths: &[usize]) -> Result<Account, String> {
     Account::from_bytes(&bytes).ok_or_else(must)
 }
 
-/// Whose accounts a plan's transactions are.
-pub(crate) struct People {
-    /// Who signs each transaction.
-    signers: Vec<Person>,
-    /// Who has the tokens in the end.
-    recipient: Person,
+/// A contract's address from the registry.
+pub(crate) fn contract(what: &'static str, text: &str) -> Result<Address, BuildError> {
+    let parsed = text.strip_prefix("0x").and_then(|digits| digits.parse().ok());
+    parsed.ok_or_else(|| BuildError::Registry { what, value: text.to_owned(), must: "0x and 40 hex digits" })
 }
 
-impl People {
-    pub(crate) fn read(registry: &Registry, plan: &Plan, list: &[String]) -> Result<Self, Refused> {
+/// An account that an EVM can hold as it is.
+pub(crate) fn evm_address(
+    registry: &Registry,
+    chain: ChainRef,
+    party: &Party,
+) -> Result<Address, BuildError> {
+    let bytes: Result<[u8; 20], _> = party.account.as_bytes().try_into();
+    bytes.map(Address::from).map_err(|_| BuildError::LongAccount {
+        address: party.text.clone(),
+        chain: registry[chain].id.clone(),
+    })
+}
+
+/// Signers of a plan's transactions, and the recipient.
+pub(crate) struct Signers {
+    /// Signer of each transaction.
+    signers: Vec<Party>,
+    /// Recipient of the last hop.
+    recipient: Party,
+}
+
+impl Signers {
+    pub(crate) fn read(registry: &Registry, plan: &Plan, list: &[String]) -> Result<Self, BuildError> {
         let layouts = [Layout::required(registry, plan), Layout::visited(registry, plan)];
         let mut why = None;
         for layout in layouts.iter().filter(|layout| layout.chains.len() == list.len()) {
-            match layout.people(registry, list) {
-                Ok(people) => return Ok(people),
-                // What is wrong with the list that was asked for says more than what is wrong with the other.
+            match layout.signers_of(registry, list) {
+                Ok(signers_of) => return Ok(signers_of),
+                // An error of the documented layout is more helpful than one of the alternative.
                 Err(refused) => why = why.or(Some(refused)),
             }
         }
@@ -95,7 +114,7 @@ impl People {
             let ids: Vec<&str> = layout.chains.iter().map(|chain| registry[*chain].id.as_str()).collect();
             ids.join(", ")
         };
-        Err(why.unwrap_or_else(|| Refused::AddressCount {
+        Err(why.unwrap_or_else(|| BuildError::AddressCount {
             given: list.len(),
             wanted: layouts[0].chains.len(),
             required: names(&layouts[0]),
@@ -103,13 +122,13 @@ impl People {
         }))
     }
 
-    /// Who signs the transaction; `None` if the plan has none of that number.
-    pub(crate) fn signer(&self, tx: usize) -> Option<&Person> {
+    /// Signer of a transaction; `None` if the plan has fewer transactions.
+    pub(crate) fn signer(&self, tx: usize) -> Option<&Party> {
         self.signers.get(tx)
     }
 
-    /// Who has the tokens when the transaction is done: who signs the next one, or else the recipient.
-    pub(crate) fn end(&self, tx: usize) -> &Person {
+    /// Account that holds the tokens after the transaction: the next signer, or the recipient.
+    pub(crate) fn end(&self, tx: usize) -> &Party {
         self.signers.get(tx + 1).unwrap_or(&self.recipient)
     }
 }
@@ -120,10 +139,10 @@ fn first_hops(plan: &Plan) -> impl Iterator<Item = (usize, &Hop)> {
     plan.hops.iter().enumerate().filter(move |(index, _)| begins(*index))
 }
 
-/// What stands where in a list of addresses.
+/// Positions in a list of addresses.
 struct Layout {
     chains: Vec<ChainRef>,
-    /// For each transaction, the position of who signs it.
+    /// Position of each transaction's signer.
     signers: Vec<usize>,
 }
 
@@ -131,7 +150,7 @@ impl Layout {
     /// That of `required_chain_addresses`.
     fn required(registry: &Registry, plan: &Plan) -> Self {
         let chains = plan.required_chains(registry);
-        // The last is the recipient's, who signs nothing.
+        // The last address is the recipient, which signs nothing.
         let own = &chains[..chains.len().saturating_sub(1)];
         let at = |hop: &Hop| own.iter().position(|chain| *chain == registry[hop.from].chain);
         let signers = first_hops(plan).filter_map(|(_, hop)| at(hop)).collect();
@@ -145,14 +164,13 @@ impl Layout {
         Self { chains: plan.chains(registry), signers }
     }
 
-    fn people(&self, registry: &Registry, list: &[String]) -> Result<People, Refused> {
+    fn signers_of(&self, registry: &Registry, list: &[String]) -> Result<Signers, BuildError> {
         let read = |(index, (chain, text)): (usize, (&ChainRef, &String))| {
             read(registry, *chain, &format!("address_list[{index}]"), text)
         };
-        let all: Vec<Person> =
-            self.chains.iter().zip(list).enumerate().map(read).collect::<Result<_, _>>()?;
+        let all: Vec<Party> = self.chains.iter().zip(list).enumerate().map(read).collect::<Result<_, _>>()?;
         let signers = self.signers.iter().filter_map(|position| all.get(*position).cloned()).collect();
-        let recipient = all.last().cloned().ok_or_else(|| Refused::Plan("it has no hops".to_owned()))?;
-        Ok(People { signers, recipient })
+        let recipient = all.last().cloned().ok_or_else(|| BuildError::Plan("it has no hops".to_owned()))?;
+        Ok(Signers { signers, recipient })
     }
 }

@@ -1,12 +1,12 @@
-//! Messages of Cosmos chains, in the amino JSON that wallets sign.
+//! Amino JSON messages of Cosmos chains, as wallets sign them.
 //!
-//! Members stand in the order of the protobuf fields and have their names; 64-bit numbers are strings, bytes are base64
+//! Members have the names and the order of the protobuf fields; 64-bit numbers are strings, bytes are base64
 //! (`router-api.md` §7.2).
 
 use chain::U256;
 use serde::Serialize;
 
-use crate::ask::Msg;
+use crate::request::Msg;
 
 /// A type and its JSON.
 pub(crate) trait Amino: Serialize {
@@ -105,7 +105,7 @@ pub(crate) struct Call {
     pub(crate) input: Invocation,
 }
 
-/// What a contract is called with; the same in a message and in the memo of a packet.
+/// Contract call, in the same form as message and as packet memo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Invocation {
     pub(crate) contract_addr: String,
@@ -139,7 +139,7 @@ pub(crate) struct Execute {
 }
 
 /// JSON of a struct of this crate.
-#[expect(clippy::expect_used, reason = "told in the text")]
+#[expect(clippy::expect_used, reason = "stated in the message")]
 pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).expect("structs of texts and lists have no key that is not text")
 }

@@ -1,7 +1,8 @@
-//! Calldata of the contracts that a route calls.
+//! EVM calldata of the contracts that a route calls.
 //!
 //! The signatures are those of the deployed contracts: ERC-20, minievm's ERC20Wrapper (`router-mechanics.md` §2.4) and
-//! LayerZero's OFT (§4.7). The wrapper's overloads stand in interfaces of their own, so that each has a name.
+//! LayerZero's OFT (§4.7). Each overload of the wrapper is declared in a separate interface, to give it a distinct
+//! name.
 
 use alloy::primitives::{Address, B256, Bytes};
 use alloy::sol_types::SolCall as _;
@@ -152,7 +153,7 @@ pub(crate) fn unwrap_and_transfer(local_denom: &str, amount: U256, packet: Packe
     .abi_encode()
 }
 
-/// What an OFT is sent with.
+/// Arguments of an OFT's `send`.
 pub(crate) struct OftSend {
     pub(crate) destination: u32,
     pub(crate) to: [u8; 32],

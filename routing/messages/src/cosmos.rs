@@ -4,13 +4,13 @@ use planner::Step;
 use registry::AssetRef;
 
 use crate::amino::{Amino as _, BankSend, Coin};
-use crate::ask::Msg;
-use crate::refused::Refused;
-use crate::txs::{Stretch, odd};
+use crate::error::BuildError;
+use crate::request::Msg;
+use crate::tx_builder::{TxBuilder, invalid_plan};
 
-impl Stretch<'_> {
+impl TxBuilder<'_> {
     /// The messages, in order. Which hops one signature can do: `router-mechanics.md` §3.3.
-    pub(crate) fn cosmos(&self) -> Result<Vec<Msg>, Refused> {
+    pub(crate) fn cosmos(&self) -> Result<Vec<Msg>, BuildError> {
         let steps: Vec<Step> = self.hops.iter().map(|hop| hop.step).collect();
         match steps.as_slice() {
             [Step::Send] => Ok(vec![self.bank_send()]),
@@ -24,11 +24,11 @@ impl Stretch<'_> {
             [Step::MigratedWithdraw { .. }, ..] => self.migrate(self.hops),
             [Step::Unwrap, Step::MigratedWithdraw { .. }, ..] => self.unwrap_and_migrate(),
             [Step::Ibc { .. } | Step::MigratedDeposit { .. }, ..] => {
-                let denom = &self.ask.registry[self.hops[0].from].denom;
+                let denom = &self.request.registry[self.hops[0].from].denom;
                 Ok(vec![self.transfer(self.hops, denom)?])
             }
             [Step::Unwrap, Step::Ibc { .. }, ..] => self.unwrap_and_transfer(),
-            _ => Err(odd(format!("no single transaction does this: {}", self.told()))),
+            _ => Err(invalid_plan(format!("no single transaction does this: {}", self.describe()))),
         }
     }
 
@@ -43,6 +43,6 @@ impl Stretch<'_> {
     }
 
     pub(crate) fn denom(&self, asset: AssetRef) -> &str {
-        &self.ask.registry[asset].denom
+        &self.request.registry[asset].denom
     }
 }

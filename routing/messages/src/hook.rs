@@ -1,33 +1,32 @@
-//! The calls that a deposit has the rollup run, so that what arrives is wrapped.
+//! Op hooks: calls that a deposit executes on the rollup to wrap the deposited coin.
 //!
-//! A deposit credits the bridged coin; the token that users hold is its wrapped form, and only the holder can have it
-//! wrapped. So the holder signs two calls beforehand and the deposit carries them (`router-mechanics.md` §5).
+//! A deposit credits the bridged coin; users hold its wrapped form, and only the holder can wrap it. Therefore the
+//! holder signs two calls in advance and the deposit carries them (`router-mechanics.md` §5).
 
 use chain::{Account, U256, Vm};
 use registry::{AssetRef, ChainRef, Facts, Origin, Pair, Registry};
 
-use crate::address::{self, Person};
+use crate::address::{self, Party, contract, evm_address};
 use crate::amino::{Amino as _, Call, Invocation};
-use crate::ask::Msg;
 use crate::calls;
-use crate::evm::{contract, short};
-use crate::refused::Refused;
+use crate::error::BuildError;
+use crate::request::Msg;
 use crate::wrapper;
 
-/// Who wants to deposit what. No amount: the calls wrap everything that there is.
+/// Request for an op hook. It has no amount, because the calls wrap the whole balance.
 #[derive(Clone, Copy)]
-pub struct OpHookAsk<'a> {
+pub struct OpHookRequest<'a> {
     /// Chains and assets.
     pub registry: &'a Registry,
-    /// What the chains said last.
+    /// Latest chain facts.
     pub facts: &'a Facts,
-    /// What is sent.
+    /// Asset sent.
     pub source: AssetRef,
     /// The user's own address, in a spelling of the destination chain.
     pub source_address: &'a str,
-    /// What is to arrive.
+    /// Asset received.
     pub dest: AssetRef,
-    /// Who gets it.
+    /// Recipient.
     pub dest_address: &'a str,
 }
 
@@ -42,16 +41,16 @@ pub struct OpHook {
 
 /// The calls to sign for a deposit of `source` that arrives as `dest`.
 ///
-/// [`Refused::HookNotRequired`] unless `dest` is the wrapped form of what a bridge mints, `source` is on another chain,
-/// and packets cannot do the wrapping: whether the planner then takes the bridge is for the caller to ask it.
-pub fn op_hook(ask: &OpHookAsk<'_>) -> Result<OpHook, Refused> {
-    let chain = ask.registry[ask.dest].chain;
-    if !needed(ask.registry, ask.facts, ask.source, ask.dest) {
-        return Err(Refused::HookNotRequired);
+/// [`BuildError::HookNotRequired`] unless `dest` is the wrapped form of what a bridge mints, `source` is on another
+/// chain, and packets cannot do the wrapping: whether the planner then takes the bridge is for the caller to ask it.
+pub fn op_hook(request: &OpHookRequest<'_>) -> Result<OpHook, BuildError> {
+    let chain = request.registry[request.dest].chain;
+    if !needed(request.registry, request.facts, request.source, request.dest) {
+        return Err(BuildError::HookNotRequired);
     }
-    let signer = address::read(ask.registry, chain, "source_address", ask.source_address)?;
-    let recipient = address::read(ask.registry, chain, "dest_address", ask.dest_address)?;
-    let calls = calls(ask.registry, ask.facts, ask.dest, signer.account, &recipient)?;
+    let signer = address::read(request.registry, chain, "source_address", request.source_address)?;
+    let recipient = address::read(request.registry, chain, "dest_address", request.dest_address)?;
+    let calls = calls(request.registry, request.facts, request.dest, signer.account, &recipient)?;
     Ok(OpHook { chain, hook: calls.iter().map(Call::msg).collect() })
 }
 
@@ -64,20 +63,20 @@ fn needed(registry: &Registry, facts: &Facts, source: AssetRef, dest: AssetRef) 
     registry[source].chain != chain && registry[chain].vm == Vm::Evm && !by_packet
 }
 
-/// What `signer` has to run so that all of the coin behind `wrapped` is wrapped for `recipient`.
+/// Calls by which `signer` wraps the whole balance of the coin behind `wrapped` for `recipient`.
 pub(crate) fn calls(
     registry: &Registry,
     facts: &Facts,
     wrapped: AssetRef,
     signer: Account,
-    recipient: &Person,
-) -> Result<[Call; 2], Refused> {
+    recipient: &Party,
+) -> Result<[Call; 2], BuildError> {
     let asset = &registry[wrapped];
-    let Some(parent) = asset.origin.parent() else { return Err(Refused::HookNotRequired) };
+    let Some(parent) = asset.origin.parent() else { return Err(BuildError::HookNotRequired) };
     let Pair { contract: wrapper, remote, .. } = wrapper::pair(registry, facts, wrapped, parent)?;
     let spender = contract("wrapper", wrapper)?;
     let coin = &registry[remote];
-    let receiver = short(registry, asset.chain, recipient)?;
+    let receiver = evm_address(registry, asset.chain, recipient)?;
     let sender = signer.to_bech32(&registry[asset.chain].bech32_prefix);
     let call =
         |contract: &str, data: &[u8]| Call { sender: sender.clone(), input: Invocation::new(contract, data) };
@@ -88,13 +87,13 @@ pub(crate) fn calls(
 }
 
 /// The ERC-20 behind an asset, as registry or chain write it: what they name, else what its denomination says.
-pub(crate) fn token(registry: &Registry, facts: &Facts, asset: AssetRef) -> Result<String, Refused> {
+pub(crate) fn token(registry: &Registry, facts: &Facts, asset: AssetRef) -> Result<String, BuildError> {
     let denom = &registry[asset].denom;
     let said = facts.contract(registry, asset).map(str::to_owned);
     let text = said
         .or_else(|| denom.strip_prefix("evm/").map(|digits| format!("0x{digits}")))
         .or_else(|| denom.starts_with("0x").then(|| denom.clone()))
-        .ok_or_else(|| Refused::NoContract {
+        .ok_or_else(|| BuildError::NoContract {
             denom: denom.clone(),
             chain: registry[registry[asset].chain].id.clone(),
         })?;

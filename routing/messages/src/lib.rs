@@ -1,42 +1,47 @@
-//! What a user signs so that a planned transfer happens.
+//! Builder of the transactions that a user signs to execute a plan.
 //!
-//! A plan and addresses go in; for every transaction of the plan come out its messages in the form that wallets sign:
-//! amino JSON for Cosmos chains, calldata for EVM chains. Pure: no clock, no IO, and never a key. Must hold: a plan
-//! gives transactions that do all of it, in order and once, or the reason why it cannot; nothing that a client sent gets
-//! into a message unchecked; JSON and calldata are built from types, never from pieces of text.
+//! The input is a plan and addresses; the output is the messages of each transaction in the form that wallets sign:
+//! amino JSON on Cosmos chains, calldata on EVM chains. Pure: no clock, no IO, no keys.
+//!
+//! # Invariants
+//!
+//! * The transactions of a plan execute all of it, in order and once; otherwise the builder returns an error.
+//! * Client input is validated before it enters a message.
+//! * JSON and calldata are serialized from types, never concatenated from strings.
 //!
 //! | module | one job |
 //! |---|---|
-//! | [`ask`] | what goes in and what comes out |
-//! | [`transactions`](fn@transactions) (`txs`) | cuts a plan into transactions and checks that it fits together |
-//! | `cosmos`, `bridge`, `transfer`, `layer_zero` | the messages of one transaction |
-//! | `amino`, `memo`, `calls`, `bcs` | the forms: amino JSON, memos of packets, EVM calls, arguments of Move |
-//! | [`hook`] | the calls that a deposit has the rollup run, and whether a user signed exactly these |
-//! | [`address`] | which addresses a plan takes, and reading them |
-//! | [`quote`] | what an OFT contract is asked before a transfer |
-//! | [`slippage`] | the least that may arrive |
-//! | [`wrapper`] | what an ERC20Wrapper is asked about its pairs, and which pairs messages may name |
+//! | [`request`] | input and output types |
+//! | [`transactions`](fn@transactions) | splits a plan into transactions and validates it |
+//! | `tx_builder`, `cosmos`, `evm`, `bridge`, `transfer`, `layer_zero` | messages of one transaction |
+//! | `amino`, `memo`, `calls`, `bcs` | encodings: amino JSON, packet memos, EVM calldata, Move arguments |
+//! | [`hook`], `signed` | op hooks: the calls that a deposit executes on the rollup, and their verification |
+//! | [`address`] | address parsing and the addresses that a plan needs |
+//! | [`quote`] | quote calls of OFT contracts |
+//! | [`slippage`] | minimum amount out |
+//! | [`wrapper`] | queries of the ERC20Wrapper, and the pairs that messages may name |
 
 pub mod address;
 mod amino;
-pub mod ask;
 mod bcs;
 mod bridge;
 mod calls;
 mod cosmos;
+mod error;
 mod evm;
 pub mod hook;
 mod layer_zero;
 mod memo;
 pub mod quote;
-mod refused;
+pub mod request;
 mod signed;
 pub mod slippage;
+mod transactions;
 mod transfer;
-mod txs;
+mod tx_builder;
 pub mod wrapper;
 
-pub use ask::{Approval, Ask, Made, Msg, SignedHook, Tx};
-pub use hook::{OpHook, OpHookAsk, op_hook};
-pub use refused::Refused;
-pub use txs::transactions;
+pub use error::BuildError;
+pub use hook::{OpHook, OpHookRequest, op_hook};
+pub use request::{Approval, BuildRequest, BuiltTxs, Msg, SignedHook, Tx};
+pub use transactions::transactions;

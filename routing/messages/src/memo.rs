@@ -1,19 +1,19 @@
-//! Memos that make a packet travel on, or call a contract where it arrives.
+//! Packet memos: forwarding and contract calls on arrival.
 //!
-//! `forward` is read by the packet forward middleware, `evm` by minievm's IBC hooks (`router-mechanics.md` §4.2, §4.3).
-//! Both refuse members that they do not know, so there are none beside these.
+//! The packet forward middleware reads `forward`, minievm's IBC hooks read `evm` (`router-mechanics.md` §4.2, §4.3).
+//! Both reject unknown members, so a memo has no others.
 
 use serde::Serialize;
 
 use crate::amino::{Invocation, json};
-use crate::refused::Refused;
+use crate::error::BuildError;
 
 /// Longest memo that ibc-go takes, in bytes.
 const MAX_MEMO: usize = 32_768;
 /// Longest receiver that ibc-go takes, in bytes.
 const MAX_RECEIVER: usize = 2_048;
 
-/// What the chain that receives a packet does with it.
+/// Action of the receiving chain.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Memo {
@@ -29,7 +29,7 @@ pub(crate) struct Forward {
     channel: String,
     timeout: &'static str,
     retries: u8,
-    /// What the next chain does.
+    /// Action of the next chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Box<Memo>>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Hook {
     message: Invocation,
 }
 
-/// Who gets a packet, and its memo.
+/// Receiver and memo of a packet.
 pub(crate) struct Arrival {
     pub(crate) receiver: String,
     pub(crate) memo: Option<Memo>,
@@ -74,7 +74,7 @@ impl Arrival {
     }
 
     /// Receiver and memo as texts, an empty one if there is none, within what ibc-go takes.
-    pub(crate) fn texts(self) -> Result<(String, String), Refused> {
+    pub(crate) fn texts(self) -> Result<(String, String), BuildError> {
         let memo = self.memo.as_ref().map(json).unwrap_or_default();
         within("receiver of the packet", self.receiver.len(), MAX_RECEIVER)?;
         within("memo of the packet", memo.len(), MAX_MEMO)?;
@@ -82,8 +82,8 @@ impl Arrival {
     }
 }
 
-fn within(what: &'static str, size: usize, limit: usize) -> Result<(), Refused> {
-    if size > limit { Err(Refused::TooLarge { what, size, limit }) } else { Ok(()) }
+fn within(what: &'static str, size: usize, limit: usize) -> Result<(), BuildError> {
+    if size > limit { Err(BuildError::TooLarge { what, size, limit }) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(long(2_048), Ok(2_048));
         assert_eq!(
             long(2_049),
-            Err(Refused::TooLarge { what: "receiver of the packet", size: 2_049, limit: 2_048 })
+            Err(BuildError::TooLarge { what: "receiver of the packet", size: 2_049, limit: 2_048 })
         );
         let memo = |bytes: usize| Arrival::calling(Invocation::new("0x", &vec![0; bytes])).texts();
         assert_eq!(memo(16_000).unwrap().1.len(), 32_084);
@@ -126,7 +126,7 @@ mod tests {
         let refused = memo(most + 1).unwrap_err();
         assert_eq!(
             refused,
-            Refused::TooLarge { what: "memo of the packet", size: MAX_MEMO + 2, limit: MAX_MEMO }
+            BuildError::TooLarge { what: "memo of the packet", size: MAX_MEMO + 2, limit: MAX_MEMO }
         );
     }
 }

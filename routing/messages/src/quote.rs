@@ -1,7 +1,6 @@
-//! What an OFT contract is asked before a transfer, and what it answers (`router-mechanics.md` §4.7).
+//! Quote calls of OFT contracts and their results (`router-mechanics.md` §4.7).
 //!
-//! Quotes are asked before it is known who receives, so they name nobody in particular; neither the fee nor what arrives
-//! depends on it.
+//! Quotes are fetched before the receiver is known and name no receiver; neither the fee nor the amount depends on it.
 
 use alloy::primitives::{Address, B256, address};
 use alloy::sol_types::SolCall as _;
@@ -9,8 +8,8 @@ use chain::U256;
 use registry::Leg;
 
 use crate::calls::sol::{Oft, SendParam};
+use crate::error::BuildError;
 use crate::layer_zero::options;
-use crate::refused::Refused;
 
 /// Whom quotes name as the receiver.
 const NOBODY: Address = address!("0x000000000000000000000000000000000000dEaD");
@@ -18,7 +17,7 @@ const NOBODY: Address = address!("0x000000000000000000000000000000000000dEaD");
 /// `quoteOFT` and `quoteSend` of an amount, in that order.
 ///
 /// Refused if the leg's options are no hex.
-pub fn calls(leg: &Leg, destination: u32, amount: U256) -> Result<(Vec<u8>, Vec<u8>), Refused> {
+pub fn calls(leg: &Leg, destination: u32, amount: U256) -> Result<(Vec<u8>, Vec<u8>), BuildError> {
     let param = SendParam {
         dstEid: destination,
         to: B256::left_padding_from(NOBODY.as_slice()),
@@ -32,12 +31,12 @@ pub fn calls(leg: &Leg, destination: u32, amount: U256) -> Result<(Vec<u8>, Vec<
     Ok((limits, Oft::quoteSendCall { sendParam: param, payInLzToken: false }.abi_encode()))
 }
 
-/// What arrives, in base units of the sending token: `receipt.amountReceivedLD` of a `quoteOFT`.
+/// Amount received, in base units of the sending token: `receipt.amountReceivedLD` of a `quoteOFT`.
 pub fn received(answer: &[u8]) -> Option<U256> {
     Oft::quoteOFTCall::abi_decode_returns(answer).ok().map(|quote| quote.receipt.amountReceivedLD)
 }
 
-/// What the message costs, in base units of the sending chain's coin: `nativeFee` of a `quoteSend`.
+/// Messaging fee, in base units of the sending chain's coin: `nativeFee` of a `quoteSend`.
 pub fn native_fee(answer: &[u8]) -> Option<U256> {
     Oft::quoteSendCall::abi_decode_returns(answer).ok().map(|fee| fee.nativeFee)
 }

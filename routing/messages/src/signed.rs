@@ -1,7 +1,7 @@
-//! Whether a user signed exactly the calls that a deposit needs.
+//! Verification of a signed op hook: it must contain exactly the calls that a deposit needs.
 //!
-//! The rollup runs whatever the bytes hold, once, in the name of their signer (`router-mechanics.md` §5.4, §5.5). The
-//! signature itself is left to the rollup: it covers an account number and a sequence that only the rollup knows.
+//! The rollup executes the signed bytes once, as their signer (`router-mechanics.md` §5.4, §5.5). Only the rollup
+//! verifies the signature, because it covers an account number and a sequence that are known only there.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,8 +12,8 @@ use registry::{ChainRef, Registry};
 
 use crate::address;
 use crate::amino::{Amino as _, Call};
-use crate::ask::SignedHook;
-use crate::refused::Refused;
+use crate::error::BuildError;
+use crate::request::SignedHook;
 
 /// Most bytes that the L1 takes as data of a deposit (OPinit `x/ophost/types`, `MaxDataLength`).
 const MAX_DATA: usize = 10_240;
@@ -47,14 +47,14 @@ struct TxBody {
     extension_options: Vec<Any>,
 }
 
-/// The members of `cosmos.tx.v1beta1.AuthInfo` that say who signed.
+/// The members of `cosmos.tx.v1beta1.AuthInfo` that identify the signers.
 #[derive(Clone, PartialEq, prost::Message)]
 struct AuthInfo {
     #[prost(message, repeated, tag = "1")]
     signer_infos: Vec<SignerInfo>,
 }
 
-/// The member of `cosmos.tx.v1beta1.SignerInfo` that says who signed.
+/// The member of `cosmos.tx.v1beta1.SignerInfo` that identifies the signer.
 #[derive(Clone, PartialEq, prost::Message)]
 struct SignerInfo {
     #[prost(message, optional, tag = "1")]
@@ -85,7 +85,7 @@ pub(crate) fn check(
     given: &SignedHook,
     calls: &[Call],
     signer: Account,
-) -> Result<(), Refused> {
+) -> Result<(), BuildError> {
     let by = address::read(registry, chain, "signed_op_hook.signer", &given.signer)?;
     let own = signer.to_bech32(&registry[chain].bech32_prefix);
     if by.account != signer {
@@ -115,7 +115,7 @@ pub(crate) fn check(
     }
 }
 
-fn decode(text: &str) -> Result<Tx, Refused> {
+fn decode(text: &str) -> Result<Tx, BuildError> {
     let bytes = STANDARD.decode(text).map_err(|error| hook(format!("hook is no base64 ({error})")))?;
     if bytes.len() > MAX_DATA {
         return Err(hook(format!(
@@ -127,7 +127,7 @@ fn decode(text: &str) -> Result<Tx, Refused> {
 }
 
 /// Whether a body is the calls, all of them and in order.
-fn runs(body: &TxBody, calls: &[Call]) -> Result<(), Refused> {
+fn runs(body: &TxBody, calls: &[Call]) -> Result<(), BuildError> {
     if body.messages.len() != calls.len() {
         return Err(hook(format!("it has {} messages, not {}", body.messages.len(), calls.len())));
     }
@@ -161,6 +161,6 @@ fn difference(signed: &MsgCall, call: &Call) -> Option<&'static str> {
     same.into_iter().find(|(_, same)| !same).map(|(member, _)| member)
 }
 
-fn hook(what: String) -> Refused {
-    Refused::Hook(what)
+fn hook(what: String) -> BuildError {
+    BuildError::Hook(what)
 }

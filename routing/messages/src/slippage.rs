@@ -1,8 +1,8 @@
-//! The least that may arrive.
+//! Slippage tolerance: the minimum amount out.
 
 use chain::U256;
 
-use crate::refused::{Refused, shown};
+use crate::error::{BuildError, truncated};
 
 /// Digits after the point that are taken.
 const DIGITS: usize = 18;
@@ -20,8 +20,8 @@ pub struct Slippage {
 
 impl Slippage {
     /// Reads a percentage: a decimal text from 0 to 100 such as `0.5`, without sign or exponent.
-    pub fn parse(text: &str) -> Result<Self, Refused> {
-        let refused = || Refused::Slippage(shown(text));
+    pub fn parse(text: &str) -> Result<Self, BuildError> {
+        let refused = || BuildError::Slippage(truncated(text));
         let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let sized = (1..=3).contains(&whole.len()) && (1..=DIGITS).contains(&part.len());
@@ -84,7 +84,7 @@ mod tests {
             &long,
         ] {
             let refused = Slippage::parse(text).unwrap_err();
-            let Refused::Slippage(given) = refused else { panic!("{refused}") };
+            let BuildError::Slippage(given) = refused else { panic!("{refused}") };
             assert!(given == text || given.ends_with('…') && given.chars().count() == 81, "{text}");
         }
     }

@@ -1,7 +1,7 @@
-//! The ERC20Wrapper's word on its pairs, and which pairs messages may name.
+//! ERC20Wrapper pairs: contract queries, and the pairs that messages may name.
 //!
-//! A call with a token or a number of decimals that the contract does not have mints a new token, and what was sent is
-//! locked. So no message names a pair that the registry has an error in or that the chain contradicts, whoever planned it.
+//! A call with a wrong token or wrong decimals mints a new token and locks the sent amount. Therefore no message names
+//! a pair that has an error in the registry or that the chain contradicts, regardless of the origin of the plan.
 
 use alloy::primitives::Address;
 use alloy::sol_types::SolCall as _;
@@ -9,7 +9,7 @@ use registry::facts::{PairState, WrapperFacts};
 use registry::{AssetRef, Facts, Pair, Part, Registry};
 
 use crate::calls::sol::WrapperViews;
-use crate::refused::Refused;
+use crate::error::BuildError;
 
 /// `remoteTokens` and `remoteDecimals` of a local token, in that order.
 pub fn calls(local: [u8; 20]) -> (Vec<u8>, Vec<u8>) {
@@ -18,7 +18,7 @@ pub fn calls(local: [u8; 20]) -> (Vec<u8>, Vec<u8>) {
     (remote, WrapperViews::remoteDecimalsCall { localToken: token }.abi_encode())
 }
 
-/// What the answers to both say.
+/// Decoded answers of both calls.
 pub fn read(remote: &[u8], decimals: &[u8]) -> WrapperFacts {
     let token = WrapperViews::remoteTokensCall::abi_decode_returns_validate(remote);
     let decimals = WrapperViews::remoteDecimalsCall::abi_decode_returns_validate(decimals);
@@ -34,10 +34,10 @@ pub(crate) fn pair<'a>(
     facts: &Facts,
     one: AssetRef,
     other: AssetRef,
-) -> Result<Pair<'a>, Refused> {
+) -> Result<Pair<'a>, BuildError> {
     let name = |asset: AssetRef| registry[asset].denom.clone();
     let pair = registry.wrapper_pair_of(one, other).ok_or_else(|| {
-        Refused::Plan(format!("`{}` and `{}` are no pair of a wrapper", name(one), name(other)))
+        BuildError::Plan(format!("`{}` and `{}` are no pair of a wrapper", name(one), name(other)))
     })?;
     let error = [one, other].into_iter().find_map(|asset| registry.error(Part::Asset(asset)));
     let why = match (error, facts.pair(registry, &pair)) {
@@ -45,5 +45,5 @@ pub(crate) fn pair<'a>(
         (None, PairState::Contradicted(why)) => why,
         (None, PairState::Unknown | PairState::Confirmed) => return Ok(pair),
     };
-    Err(Refused::Doubt { denom: name(pair.local), why })
+    Err(BuildError::Doubt { denom: name(pair.local), why })
 }

@@ -1,7 +1,12 @@
-//! What is left of an amount behind a hop, to the unit.
+//! Exact amounts after a hop.
 //!
-//! An operator's terms are taken off first, then decimals are changed as the hop changes them (`router-mechanics.md` §3.4).
-//! Must hold: no amount overflows, panics or grows in value; what [`Toll::least`] gives is taken by [`Toll::carry`].
+//! The operator's fee is deducted first; then decimals are converted as the hop converts them (`router-mechanics.md`
+//! §3.4).
+//!
+//! # Invariants
+//!
+//! * No amount overflows, panics or grows in value.
+//! * [`FeeSchedule::carry`] accepts the result of [`FeeSchedule::least`].
 
 use chain::U256;
 use registry::Terms;
@@ -9,22 +14,22 @@ use registry::Terms;
 /// Hundredths of a percent in a whole.
 const WHOLE: u32 = 10_000;
 
-/// Why an amount does not get through.
+/// Reason why a hop rejects an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Obstacle {
-    /// The hop is not to be used now, whatever the amount.
+pub(crate) enum Rejection {
+    /// The hop is paused for any amount.
     Paused,
-    /// Below the minimum, or nothing is left.
+    /// The amount is below the minimum, or fees consume it.
     TooSmall,
-    /// Not a multiple of what the wrapper takes.
+    /// Not a multiple of the wrapper's unit.
     Dust,
-    /// More than the hop has digits for.
+    /// Overflow of the hop's number format.
     TooLarge,
-    /// Nobody knows what comes out.
+    /// No quote gives the amount out.
     NoQuote,
 }
 
-/// How a hop changes the decimals of an amount.
+/// Conversion of decimals by a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// Not at all.
@@ -36,23 +41,23 @@ pub(crate) enum Scale {
     LayerZero { from: u8, to: u8, shared: u8 },
 }
 
-/// What a hop does to an amount.
+/// Fee and conversion of decimals of a hop.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Toll<'a> {
+pub(crate) struct FeeSchedule<'a> {
     pub(crate) terms: &'a Terms,
     pub(crate) scale: Scale,
 }
 
-impl Toll<'_> {
-    /// What arrives of `amount`. `received` is what is there before the operator's fee, in the units of `amount`: all of
-    /// it, or what a contract said. More than was sent is not believed.
-    pub(crate) fn carry(&self, amount: U256, received: U256) -> Result<U256, Obstacle> {
+impl FeeSchedule<'_> {
+    /// What arrives of `amount`. `received` is what is there before the operator's fee, in the units of `amount`: all
+    /// of it, or what a contract said. More than was sent is not believed.
+    pub(crate) fn carry(&self, amount: U256, received: U256) -> Result<U256, Rejection> {
         if amount < self.terms.min_amount {
-            return Err(Obstacle::TooSmall);
+            return Err(Rejection::TooSmall);
         }
-        let fee = self.fee(amount).ok_or(Obstacle::TooSmall)?;
+        let fee = self.fee(amount).ok_or(Rejection::TooSmall)?;
         let net = received.min(amount).checked_sub(fee).filter(|net| !net.is_zero());
-        self.scale.apply(net.ok_or(Obstacle::TooSmall)?)
+        self.scale.apply(net.ok_or(Rejection::TooSmall)?)
     }
 
     /// The least amount, not below `floor`, that this hop takes and makes at least `wanted` of, if a contract keeps
@@ -68,12 +73,12 @@ impl Toll<'_> {
         Some(gross.div_ceil(U256::from(kept)).max(floor))
     }
 
-    /// Whether it is all or nothing: an amount that gets through is not made less.
+    /// Whether the hop is free of fees.
     pub(crate) fn is_free(&self) -> bool {
         self.terms.fee_bps == 0 && self.terms.fee_amount.is_zero()
     }
 
-    /// What the operator keeps, rounded up; `None` if that is more than there is.
+    /// Operator's fee, rounded up; `None` on overflow.
     fn fee(&self, amount: U256) -> Option<U256> {
         if self.is_free() {
             return Some(U256::ZERO);
@@ -89,25 +94,25 @@ impl Toll<'_> {
 }
 
 impl Scale {
-    fn apply(self, net: U256) -> Result<U256, Obstacle> {
+    fn apply(self, net: U256) -> Result<U256, Rejection> {
         match self {
             Self::Same => Ok(net),
             Self::Wrapper { from, to } if to >= from => {
-                net.checked_mul(power(to - from)).ok_or(Obstacle::TooLarge)
+                net.checked_mul(power(to - from)).ok_or(Rejection::TooLarge)
             }
             Self::Wrapper { from, to } => match net.div_rem(power(from - to)) {
                 (units, rest) if rest.is_zero() => Ok(units),
-                _ => Err(Obstacle::Dust),
+                _ => Err(Rejection::Dust),
             },
             Self::LayerZero { from, to, shared } => {
                 let units = net / power(from - shared);
                 if units.is_zero() {
-                    return Err(Obstacle::TooSmall);
+                    return Err(Rejection::TooSmall);
                 }
                 if units > U256::from(u64::MAX) {
-                    return Err(Obstacle::TooLarge);
+                    return Err(Rejection::TooLarge);
                 }
-                units.checked_mul(power(to - shared)).ok_or(Obstacle::TooLarge)
+                units.checked_mul(power(to - shared)).ok_or(Rejection::TooLarge)
             }
         }
     }
@@ -124,7 +129,7 @@ impl Scale {
         }
     }
 
-    /// What an amount has to be a multiple of.
+    /// Unit of which an amount must be a multiple.
     fn granule(self) -> U256 {
         match self {
             Self::Wrapper { from, to } if from > to => power(from - to),
@@ -158,8 +163,8 @@ mod tests {
         Terms { min_amount: U256::from(min), fee_amount: U256::from(fee), fee_bps: bps, ..Terms::default() }
     }
 
-    fn carry(terms: &Terms, scale: Scale, amount: U256) -> Result<U256, Obstacle> {
-        Toll { terms, scale }.carry(amount, amount)
+    fn carry(terms: &Terms, scale: Scale, amount: U256) -> Result<U256, Rejection> {
+        FeeSchedule { terms, scale }.carry(amount, amount)
     }
 
     #[test]
@@ -170,24 +175,24 @@ mod tests {
         assert_eq!(left(10_000), Ok(U256::from(9_968)));
         assert_eq!(left(10_001), Ok(U256::from(9_968)));
         assert_eq!(left(100), Ok(U256::from(92)));
-        assert_eq!(left(99), Err(Obstacle::TooSmall));
+        assert_eq!(left(99), Err(Rejection::TooSmall));
     }
 
     #[test]
     fn nothing_left_is_too_small() {
-        assert_eq!(carry(&terms(0, 10, 0), Scale::Same, U256::from(10)), Err(Obstacle::TooSmall));
-        assert_eq!(carry(&terms(0, 0, 10_000), Scale::Same, U256::MAX), Err(Obstacle::TooSmall));
-        assert_eq!(carry(&terms(0, 0, 10_001), Scale::Same, U256::MAX), Err(Obstacle::TooSmall));
-        assert_eq!(carry(&terms(0, 0, 0), Scale::Same, U256::ZERO), Err(Obstacle::TooSmall));
+        assert_eq!(carry(&terms(0, 10, 0), Scale::Same, U256::from(10)), Err(Rejection::TooSmall));
+        assert_eq!(carry(&terms(0, 0, 10_000), Scale::Same, U256::MAX), Err(Rejection::TooSmall));
+        assert_eq!(carry(&terms(0, 0, 10_001), Scale::Same, U256::MAX), Err(Rejection::TooSmall));
+        assert_eq!(carry(&terms(0, 0, 0), Scale::Same, U256::ZERO), Err(Rejection::TooSmall));
         let cut = Scale::LayerZero { from: 18, to: 6, shared: 6 };
-        assert_eq!(carry(&terms(0, 0, 0), cut, U256::from(999_999_999_999u64)), Err(Obstacle::TooSmall));
+        assert_eq!(carry(&terms(0, 0, 0), cut, U256::from(999_999_999_999u64)), Err(Rejection::TooSmall));
     }
 
     #[test]
     fn the_wrapper_refuses_a_remainder_and_layer_zero_cuts_it_off() {
         let none = Terms::default();
         let amount = U256::from(1_000_000_000_001u64);
-        assert_eq!(carry(&none, Scale::Wrapper { from: 18, to: 6 }, amount), Err(Obstacle::Dust));
+        assert_eq!(carry(&none, Scale::Wrapper { from: 18, to: 6 }, amount), Err(Rejection::Dust));
         assert_eq!(carry(&none, Scale::LayerZero { from: 18, to: 6, shared: 6 }, amount), Ok(U256::ONE));
         assert_eq!(
             carry(&none, Scale::LayerZero { from: 18, to: 8, shared: 6 }, amount),
@@ -198,18 +203,18 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_too_large() {
         let none = Terms::default();
-        assert_eq!(carry(&none, Scale::Wrapper { from: 6, to: 18 }, U256::MAX), Err(Obstacle::TooLarge));
+        assert_eq!(carry(&none, Scale::Wrapper { from: 6, to: 18 }, U256::MAX), Err(Rejection::TooLarge));
         let wire = Scale::LayerZero { from: 6, to: 18, shared: 6 };
-        assert_eq!(carry(&none, wire, U256::from(u64::MAX) + U256::ONE), Err(Obstacle::TooLarge));
+        assert_eq!(carry(&none, wire, U256::from(u64::MAX) + U256::ONE), Err(Rejection::TooLarge));
         assert!(carry(&none, wire, U256::from(u64::MAX)).is_ok());
     }
 
     #[test]
     fn more_than_was_sent_does_not_arrive() {
         let none = Terms::default();
-        let toll = Toll { terms: &none, scale: Scale::Same };
-        assert_eq!(toll.carry(U256::from(5), U256::from(6)), Ok(U256::from(5)));
-        assert_eq!(toll.carry(U256::from(5), U256::from(4)), Ok(U256::from(4)));
+        let fees = FeeSchedule { terms: &none, scale: Scale::Same };
+        assert_eq!(fees.carry(U256::from(5), U256::from(6)), Ok(U256::from(5)));
+        assert_eq!(fees.carry(U256::from(5), U256::from(4)), Ok(U256::from(4)));
     }
 
     proptest! {
@@ -225,12 +230,12 @@ mod tests {
                 2 => Scale::Wrapper { from: 6, to: 3 },
                 _ => Scale::LayerZero { from: 6, to: 5, shared: 4 },
             };
-            let (toll, wanted) = (Toll { terms: &terms, scale }, U256::from(wanted));
-            let least = toll.least(wanted, U256::from(floor)).unwrap();
-            prop_assert!(toll.carry(least, least).unwrap() >= wanted);
+            let (fees, wanted) = (FeeSchedule { terms: &terms, scale }, U256::from(wanted));
+            let least = fees.least(wanted, U256::from(floor)).unwrap();
+            prop_assert!(fees.carry(least, least).unwrap() >= wanted);
             for below in 1u64..100 {
                 let Some(less) = least.checked_sub(U256::from(below)) else { break };
-                let enough = toll.carry(less, less).is_ok_and(|out| out >= wanted);
+                let enough = fees.carry(less, less).is_ok_and(|out| out >= wanted);
                 prop_assert!(!enough || less < U256::from(floor), "{less} is enough too");
             }
         }
@@ -244,11 +249,11 @@ mod tests {
                 Scale::Wrapper { from, to },
                 Scale::LayerZero { from, to, shared: from.min(to) },
             ] {
-                let toll = Toll { terms: &terms, scale };
-                if let (Scale::Same, Ok(out)) = (scale, toll.carry(amount, amount)) {
+                let fees = FeeSchedule { terms: &terms, scale };
+                if let (Scale::Same, Ok(out)) = (scale, fees.carry(amount, amount)) {
                     prop_assert!(out <= amount);
                 }
-                if let Some(least) = toll.least(U256::ONE, amount) {
+                if let Some(least) = fees.least(U256::ONE, amount) {
                     prop_assert!(least >= amount);
                 }
             }

@@ -1,4 +1,4 @@
-//! An asset as clients see it (`router-api.md` §4.1).
+//! JSON form of an asset (`router-api.md` §4.1).
 
 use chain::U256;
 use registry::{AssetRef, ChainKind, ChainRef, NativeCoin, Registry};
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::usd;
 
-/// The `Asset` of the wire. `symbol` and `decimals` are always told: clients sort by the one and refuse to go on without
-/// the other. Read leniently, because clients echo what they kept of it.
+/// The `Asset` of the wire. `symbol` and `decimals` are always told: clients sort by the one and refuse to go on
+/// without the other. Read leniently, because clients echo what they kept of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the names of the wire")]
@@ -72,7 +72,7 @@ impl WireAsset {
     }
 }
 
-/// What a chain's messaging fees are paid in.
+/// Coin that pays a chain's messaging fees.
 pub(crate) enum FeeCoin<'a> {
     Listed(AssetRef),
     Native(&'a NativeCoin),
@@ -108,7 +108,7 @@ impl<'a> FeeCoin<'a> {
         }
     }
 
-    /// What so much of it is worth.
+    /// Value of an amount.
     pub(crate) fn usd(&self, registry: &Registry, amount: U256) -> Option<String> {
         match self {
             Self::Listed(asset) => usd::of(registry, *asset, amount),

@@ -1,20 +1,19 @@
-//! Which hops one signature covers (`router-mechanics.md` §3.3).
+//! Transaction chaining: which hops one signature covers (`router-mechanics.md` §3.3).
 //!
-//! What comes next in a transaction depends only on what was done last in it, so that is all that a search has to
-//! remember of the transactions of a way.
+//! The possible continuations of a transaction depend only on its last step, so a search keeps only that step as state.
 
 use crate::plan::Step;
 
-/// What the open transaction did last, and thereby what it can still do.
+/// Last step of the open transaction, which determines its possible continuations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tail {
+pub(crate) enum TxTail {
     /// Nothing is signed yet.
     Start,
     /// A packet arrives: it can be forwarded, or call the wrapper.
     Packet,
-    /// A packet arrives and is turned into a bridged coin on the way: it can call the wrapper, but forwarding would move
-    /// the voucher that is no more.
-    Caught,
+    /// A packet arrives and is turned into a bridged coin on the path: it can call the wrapper, but forwarding would
+    /// move the voucher that is no more.
+    Migrated,
     /// The wrapper released a bridged coin and can send it on itself.
     Unwrapped,
     /// A deposit arrives: it can carry a transaction of the rollup that the user signed before.
@@ -23,9 +22,9 @@ pub(crate) enum Tail {
     Closed,
 }
 
-/// What a hop means for the user's transactions.
+/// Relation of a hop to the open transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Link {
+pub(crate) enum Joining {
     /// It is part of the open one.
     Same,
     /// It needs one of its own.
@@ -34,38 +33,38 @@ pub(crate) enum Link {
     Hook,
 }
 
-/// What the chain that a hop starts on lets packets do.
+/// Packet features of a hop's source chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Here {
+pub(crate) struct ChainFeatures {
     /// It runs the packet forward middleware.
     pub(crate) forwards: bool,
     /// Packets may call its wrapper.
     pub(crate) hooks: bool,
 }
 
-impl Tail {
-    /// What remains possible behind `step`.
+impl TxTail {
+    /// State after `step`.
     pub(crate) fn behind(step: Step) -> Self {
         match step {
             Step::Ibc { .. } | Step::MigratedWithdraw { .. } => Self::Packet,
-            Step::MigratedDeposit { .. } => Self::Caught,
+            Step::MigratedDeposit { .. } => Self::Migrated,
             Step::Unwrap => Self::Unwrapped,
             Step::Deposit { .. } => Self::Deposited,
             Step::Send | Step::Withdraw { .. } | Step::Wrap | Step::LayerZero { .. } => Self::Closed,
         }
     }
 
-    /// How `step` follows. `caught` is a transfer that the wrapper would turn into one of the migrated denomination, had
-    /// it to send it itself.
-    pub(crate) fn link(self, step: Step, here: Here, caught: bool) -> Link {
+    /// How `step` follows. `migrated` is a transfer that the wrapper would turn into one of the migrated denomination,
+    /// had it to send it itself.
+    pub(crate) fn joining(self, step: Step, features: ChainFeatures, migrated: bool) -> Joining {
         let same = match (self, step) {
-            (Self::Packet, Step::Ibc { .. } | Step::MigratedDeposit { .. }) => here.forwards,
-            (Self::Packet | Self::Caught, Step::Wrap) => here.hooks,
-            (Self::Unwrapped, Step::Ibc { .. }) => !caught,
+            (Self::Packet, Step::Ibc { .. } | Step::MigratedDeposit { .. }) => features.forwards,
+            (Self::Packet | Self::Migrated, Step::Wrap) => features.hooks,
+            (Self::Unwrapped, Step::Ibc { .. }) => !migrated,
             (Self::Unwrapped, Step::Withdraw { .. } | Step::MigratedWithdraw { .. }) => true,
-            (Self::Deposited, Step::Wrap) => return Link::Hook,
+            (Self::Deposited, Step::Wrap) => return Joining::Hook,
             _ => false,
         };
-        if same { Link::Same } else { Link::New }
+        if same { Joining::Same } else { Joining::New }
     }
 }

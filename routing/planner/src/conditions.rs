@@ -1,49 +1,49 @@
-//! What a connection is at this moment: which step it takes, whether it may be taken, what it costs and how long it lasts.
+//! Current state of an edge: its step, whether it is usable, its cost and its duration.
 
 use chain::U256;
 use registry::facts::PairState;
 use registry::{BridgeKind, BridgeRef, ChannelRef, Registry, Terms};
 use rustc_hash::FxHashMap;
 
-use crate::amount::{Obstacle, Scale, Toll};
+use crate::amount::{FeeSchedule, Rejection, Scale};
 use crate::asset::FeeCoin;
-use crate::chaining::Here;
+use crate::chaining::ChainFeatures;
 use crate::graph::{Edge, EdgeKind, Graph};
 use crate::plan::{Step, World};
 
-/// Seconds of an IBC transfer, if nobody says anything else.
+/// Default duration of an IBC transfer in seconds.
 const IBC_SECONDS: u64 = 20;
-/// Seconds of a deposit, if nobody says anything else.
+/// Default duration of a deposit in seconds.
 const DEPOSIT_SECONDS: u64 = 30;
 /// Seconds that LayerZero's verifiers and executor take once a transaction is final.
 const LAYER_ZERO_SECONDS: u64 = 60;
 
-/// A connection at this moment.
+/// Current state of an edge.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Way<'a> {
-    /// LayerZero's fee is not in it yet.
+pub(crate) struct EdgeState<'a> {
+    /// Without LayerZero's fee, which depends on the amount.
     pub(crate) step: Step,
-    pub(crate) toll: Toll<'a>,
+    pub(crate) fees: FeeSchedule<'a>,
     pub(crate) paused: bool,
     pub(crate) seconds: u64,
-    /// An IBC transfer which the wrapper would turn into one of the migrated denomination.
-    pub(crate) caught: bool,
-    pub(crate) here: Here,
+    /// An IBC transfer over the channel of a migrated bridge, which the wrapper would convert.
+    pub(crate) migrated: bool,
+    pub(crate) features: ChainFeatures,
 }
 
-/// What holds while one plan is made. Remembers what it looked up.
+/// Edge states during one planning run, cached.
 pub(crate) struct Conditions<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) world: World<'a>,
     bridges: Option<&'a [BridgeKind]>,
-    ways: FxHashMap<u32, Option<Way<'a>>>,
-    /// A chain said of some denomination that it was migrated.
+    ways: FxHashMap<u32, Option<EdgeState<'a>>>,
+    /// Whether the facts have any migrated denomination.
     any_migrated: bool,
 }
 
-/// What to overlook, to find out what stands in the way.
+/// Constraints to relax in order to find the blocking one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Overlook {
+pub(crate) struct Relax {
     pub(crate) paused: bool,
     pub(crate) small: bool,
     pub(crate) dust: bool,
@@ -53,14 +53,14 @@ pub(crate) struct Overlook {
     pub(crate) txs: bool,
 }
 
-impl Overlook {
-    fn allows(self, obstacle: Obstacle) -> bool {
-        match obstacle {
-            Obstacle::Paused => self.paused,
-            Obstacle::TooSmall => self.small,
-            Obstacle::Dust => self.dust,
-            Obstacle::TooLarge => self.large,
-            Obstacle::NoQuote => self.quote,
+impl Relax {
+    fn allows(self, rejection: Rejection) -> bool {
+        match rejection {
+            Rejection::Paused => self.paused,
+            Rejection::TooSmall => self.small,
+            Rejection::Dust => self.dust,
+            Rejection::TooLarge => self.large,
+            Rejection::NoQuote => self.quote,
         }
     }
 }
@@ -72,8 +72,8 @@ impl<'a> Conditions<'a> {
         Self { graph, world, bridges, ways: FxHashMap::default(), any_migrated }
     }
 
-    /// What an edge is now; `None` if it leads nowhere or is not asked for.
-    pub(crate) fn way(&mut self, edge: u32) -> Option<Way<'a>> {
+    /// Current state of an edge; `None` if it is unusable or excluded by the request.
+    pub(crate) fn way(&mut self, edge: u32) -> Option<EdgeState<'a>> {
         if let Some(way) = self.ways.get(&edge) {
             return *way;
         }
@@ -82,51 +82,51 @@ impl<'a> Conditions<'a> {
         way
     }
 
-    /// What arrives of `amount`, and the step with its fee. Where something is overlooked, what would arrive without it:
-    /// of the next amount that gets through.
+    /// What arrives of `amount`, and the step with its fee. Where something is relaxed, what would arrive without
+    /// it: of the next amount that gets through.
     pub(crate) fn take(
         &self,
-        way: &Way<'a>,
+        way: &EdgeState<'a>,
         amount: U256,
-        overlook: Overlook,
-    ) -> Result<(Step, U256), Obstacle> {
-        if way.paused && !overlook.paused {
-            return Err(Obstacle::Paused);
+        relax: Relax,
+    ) -> Result<(Step, U256), Rejection> {
+        if way.paused && !relax.paused {
+            return Err(Rejection::Paused);
         }
-        let (step, received) = self.received(way, amount, overlook)?;
-        let (obstacle, least) = match way.toll.carry(amount, received) {
+        let (step, received) = self.received(way, amount, relax)?;
+        let (rejection, least) = match way.fees.carry(amount, received) {
             Ok(out) => return Ok((step, out)),
-            Err(Obstacle::TooLarge) => (Obstacle::TooLarge, U256::ZERO),
-            Err(obstacle) => (obstacle, amount),
+            Err(Rejection::TooLarge) => (Rejection::TooLarge, U256::ZERO),
+            Err(rejection) => (rejection, amount),
         };
-        if !overlook.allows(obstacle) {
-            return Err(obstacle);
+        if !relax.allows(rejection) {
+            return Err(rejection);
         }
         // Near the end of 256 bits there is no next amount, but there is a small one.
-        let instead = way.toll.least(U256::ONE, least).or_else(|| way.toll.least(U256::ONE, U256::ZERO));
-        let instead = instead.ok_or(obstacle)?;
-        Ok((step, way.toll.carry(instead, instead)?))
+        let instead = way.fees.least(U256::ONE, least).or_else(|| way.fees.least(U256::ONE, U256::ZERO));
+        let instead = instead.ok_or(rejection)?;
+        Ok((step, way.fees.carry(instead, instead)?))
     }
 
-    /// The step with its fee, and what a contract says that comes out of it.
-    fn received(&self, way: &Way<'a>, amount: U256, overlook: Overlook) -> Result<(Step, U256), Obstacle> {
+    /// The step with its fee, and the amount that its contract quotes.
+    fn received(&self, way: &EdgeState<'a>, amount: U256, relax: Relax) -> Result<(Step, U256), Rejection> {
         let Step::LayerZero { oft, from, to, .. } = way.step else { return Ok((way.step, amount)) };
-        if amount < way.toll.terms.min_amount {
+        if amount < way.fees.terms.min_amount {
             return Ok((way.step, amount));
         }
         match self.world.quotes.quote(oft, from, to, amount) {
             Some(quote) => Ok((Step::LayerZero { oft, from, to, fee: quote.native_fee }, quote.received)),
-            None if overlook.quote => Ok((way.step, amount)),
-            None => Err(Obstacle::NoQuote),
+            None if relax.quote => Ok((way.step, amount)),
+            None => Err(Rejection::NoQuote),
         }
     }
 
-    /// Whether a bridge may be one whose transfers go over a channel; a quick look.
+    /// Quick test whether a bridge may have migrated denominations.
     pub(crate) fn may_be_migrated(&self, bridge: BridgeRef) -> bool {
         self.any_migrated || !self.world.registry[bridge].migrated.is_empty()
     }
 
-    fn look_up(&self, edge: Edge) -> Option<Way<'a>> {
+    fn look_up(&self, edge: Edge) -> Option<EdgeState<'a>> {
         let World { registry, facts, .. } = self.world;
         let step = self.step(edge)?;
         if let (Some(only), Some(kind)) = (self.bridges, step.bridge_kind())
@@ -136,13 +136,13 @@ impl<'a> Conditions<'a> {
         }
         let chain = registry[edge.from].chain;
         let terms = terms(registry, edge);
-        Some(Way {
+        Some(EdgeState {
             step,
-            toll: Toll { terms, scale: scale(registry, edge) },
+            fees: FeeSchedule { terms, scale: scale(registry, edge) },
             paused: terms.paused.is_some() || self.is_stopped(edge, step),
             seconds: self.seconds(edge, step, terms),
-            caught: self.is_caught(edge, step),
-            here: Here {
+            migrated: self.takes_migrated_channel(edge, step),
+            features: ChainFeatures {
                 forwards: registry[chain].forwards,
                 hooks: step == Step::Wrap && facts.hooks_allowed(registry, chain),
             },
@@ -181,8 +181,8 @@ impl<'a> Conditions<'a> {
 
     fn migrated(&self, bridge: BridgeRef, l1_denom: &str) -> Option<ChannelRef> {
         let World { registry, facts, .. } = self.world;
-        let nobody_said = facts.bridges.is_empty() && registry[bridge].migrated.is_empty();
-        if nobody_said { None } else { facts.migrated(registry, bridge, l1_denom) }
+        let no_migration_known = facts.bridges.is_empty() && registry[bridge].migrated.is_empty();
+        if no_migration_known { None } else { facts.migrated(registry, bridge, l1_denom) }
     }
 
     fn is_stopped(&self, edge: Edge, step: Step) -> bool {
@@ -200,7 +200,7 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// What a chain says against a wrapper's pair.
+    /// Chain fact that contradicts a wrapper's pair.
     pub(crate) fn doubt(&self, edge: Edge) -> Option<String> {
         let World { registry, facts, .. } = self.world;
         match facts.pair(registry, &registry.wrapper_pair_of(edge.from, edge.to)?) {
@@ -209,8 +209,8 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Whether it sends a bridged coin over the channel that its bridge was migrated to.
-    fn is_caught(&self, edge: Edge, step: Step) -> bool {
+    /// Whether the edge sends a bridged coin over the channel that its bridge migrated to.
+    fn takes_migrated_channel(&self, edge: Edge, step: Step) -> bool {
         let registry = self.world.registry;
         match (step, &registry[edge.from].origin) {
             (Step::Ibc { channel }, registry::Origin::Bridged { bridge, parent }) => {

@@ -1,14 +1,18 @@
-//! The assets of a registry and what connects them, ready to be searched.
+//! Directed graph of a registry's assets and their connections.
 //!
-//! Made once for each registry and never changed. Must hold: an edge has its opposite, so what leads somewhere can be
-//! walked backwards; the edges of a node stand in an order that is made of names, not of the places in the files; no edge
-//! is made of a part that has an error.
+//! Built once per registry and immutable.
+//!
+//! # Invariants
+//!
+//! * Each edge has an opposite edge, so paths can be followed backwards.
+//! * Edges of a node are ordered by names, not by file positions.
+//! * No edge uses a part of the registry that has an error.
 
 use registry::{AssetRef, BridgeRef, ChannelRef, OftRef, Origin, Part, Registry};
 
-use crate::blocks::Blocks;
+use crate::biconnected::BiconnectedComponents;
 
-/// What connects the assets of one registry.
+/// Graph of a registry's assets.
 #[derive(Debug)]
 pub struct Graph {
     /// Where the edges of each asset begin; one more at the end.
@@ -16,7 +20,7 @@ pub struct Graph {
     edges: Vec<Edge>,
     /// The place of each asset in the order of (chain id, denomination).
     ranks: Vec<u32>,
-    blocks: Blocks,
+    components: BiconnectedComponents,
 }
 
 /// One direction of a connection.
@@ -30,8 +34,8 @@ pub(crate) struct Edge {
 /// How two assets are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EdgeKind {
-    /// Between a voucher and its parent, whichever way. `rollup` is that of a voucher on a rollup, made there of a coin of
-    /// its L1: its bridge may catch what comes.
+    /// Between a voucher and its parent, in either direction. `rollup` is set for a voucher on a rollup, made of a coin
+    /// of its L1: its bridge may catch what comes.
     Ibc { channel: ChannelRef, voucher: AssetRef, rollup: Option<BridgeRef> },
     /// From the L1 to the bridged coin.
     Down(BridgeRef),
@@ -79,12 +83,12 @@ impl Graph {
         for node in 1..starts.len() {
             starts[node] += starts[node - 1];
         }
-        let blocks = Blocks::new(
+        let components = BiconnectedComponents::new(
             ranks.len(),
             |node| starts[node] as usize..starts[node + 1] as usize,
             |edge| found[edge].to.index(),
         );
-        Self { starts, edges: found, ranks, blocks }
+        Self { starts, edges: found, ranks, components }
     }
 
     /// How many assets there are.
@@ -113,8 +117,8 @@ impl Graph {
         (self.ranks[of.to.index()], edge - self.starts[of.from.index()])
     }
 
-    pub(crate) fn blocks(&self) -> &Blocks {
-        &self.blocks
+    pub(crate) fn components(&self) -> &BiconnectedComponents {
+        &self.components
     }
 }
 
@@ -169,7 +173,7 @@ fn ranks(registry: &Registry) -> Vec<u32> {
     ranks
 }
 
-/// What tells two groups apart that connect the same two assets.
+/// Sort key for OFT groups that connect the same two assets.
 fn oft_name(registry: &Registry, kind: EdgeKind) -> Option<(String, String)> {
     let EdgeKind::LayerZero { oft, from, .. } = kind else { return None };
     let group = &registry[oft];

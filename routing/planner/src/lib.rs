@@ -1,31 +1,31 @@
-//! Finds how an asset gets from one chain to another.
+//! Route planner: finds how an asset gets from one chain to another.
 //!
-//! Pure and deterministic: a registry, what the chains said last, quotes and a request go in; plans come out, the best
-//! first, or the reason why there is none. No clock, no IO: the same input gives the same plans, byte for byte, because
-//! clients compare them.
+//! Pure and deterministic: the input is a registry, the latest chain facts, quotes and a request; the output is plans,
+//! best first, or the reason why no plan exists. No clock and no IO: the same input gives the same plans, byte for
+//! byte, because clients compare them.
 //!
 //! | module | one job |
 //! |---|---|
-//! | [`plan`](mod@plan) | requests, plans, reasons: the words |
-//! | `find` | from a request to plans |
-//! | `graph`, `blocks` | the assets of a registry and what connects them, once for each registry |
-//! | `conditions` | what a connection is at this moment |
-//! | `amount` | what is left behind a hop, to the unit |
-//! | `chaining` | which hops one signature covers |
-//! | `search`, `bound` | the best ways, and the least that is still to come |
-//! | `reason` | what stands in the way |
-//! | [`operation`], [`asset`], [`usd`] | a plan as clients see it |
-//! | [`echo`] | what clients send back of it |
+//! | [`plan`](mod@plan) | public types: requests, plans, reasons |
+//! | `find` | entry point: request to plans |
+//! | `graph`, `biconnected` | graph of a registry's assets and its biconnected components, built once per registry |
+//! | `conditions` | current state of an edge |
+//! | `amount` | exact amount after a hop |
+//! | `chaining` | hops that one signature covers |
+//! | `search`, `heuristic` | A* search for the best paths, and its lower bound |
+//! | `reason` | why no route exists |
+//! | [`operation`], [`asset`], [`usd`] | JSON form of a plan |
+//! | [`client_operations`] | operations that clients send back |
 
 mod amount;
 pub mod asset;
-mod blocks;
-mod bound;
+mod biconnected;
 mod chaining;
+pub mod client_operations;
 mod conditions;
-pub mod echo;
 mod find;
 mod graph;
+mod heuristic;
 pub mod operation;
 pub mod plan;
 mod reason;
@@ -33,9 +33,8 @@ mod search;
 pub mod usd;
 
 pub use asset::WireAsset;
-pub use echo::{BadOperation, Mismatch, same_route};
+pub use client_operations::{BadOperation, Mismatch, same_route};
 pub use find::plan;
 pub use graph::Graph;
 pub use operation::{Operation, OperationKind, operations};
-pub use plan::{Hop, NoRoute, Plan, Quotes, Request, Step, World};
-pub use search::MAX_HOPS;
+pub use plan::{Hop, MAX_HOPS, NoRoute, Plan, Quotes, Request, Step, World};

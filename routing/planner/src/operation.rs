@@ -1,7 +1,7 @@
-//! A plan as clients see it: the operations of the wire (`router-api.md` §6).
+//! JSON operations of a plan (`router-api.md` §6).
 //!
-//! An operation is what one bridge does. Turning a bridged coin into the wrapped token or back has no kind of its own: it
-//! is folded into the transfer of the same transaction before or behind it, and is a `swap` where there is none.
+//! One operation is one bridge transfer. Wrapping and unwrapping have no operation kind: they are folded into the
+//! adjacent transfer of the same transaction, and become a `swap` if there is none.
 
 use chain::U256;
 use registry::{Origin, Registry};
@@ -18,7 +18,7 @@ pub const WRAPPER_VENUE: &str = "erc20-wrapper";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "serde_json::Map<String, serde_json::Value>")]
 pub struct Operation {
-    /// What is done.
+    /// Action of the hop.
     #[serde(flatten)]
     pub kind: OperationKind,
     /// Which of the user's transactions does it.
@@ -74,7 +74,7 @@ pub struct Transfer {
     pub supports_memo: bool,
     pub denom_in: String,
     pub denom_out: String,
-    /// What is kept on the way, already missing in what comes out.
+    /// What is kept on the path, already missing in what comes out.
     pub fee_amount: Option<String>,
     pub usd_fee_amount: Option<String>,
     pub fee_asset: Option<WireAsset>,

@@ -1,39 +1,43 @@
-//! What is asked of the planner, and what it answers.
+//! Public types of the planner: requests, plans and reasons.
 
 use chain::U256;
 use registry::facts::Quote;
 use registry::{AssetRef, BridgeKind, BridgeRef, ChainRef, ChannelRef, Facts, OftRef, Registry};
 
-/// What a plan is made from.
+/// Maximum number of hops of a plan. Useful routes need at most half: up to the chain that issued a token, and down
+/// again.
+pub const MAX_HOPS: usize = 8;
+
+/// Input of the planner apart from the request.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
     /// Chains, assets and what connects them.
     pub registry: &'a Registry,
-    /// What the chains said last.
+    /// Latest chain facts.
     pub facts: &'a Facts,
-    /// What LayerZero's contracts ask for.
+    /// LayerZero quotes.
     pub quotes: &'a dyn Quotes,
 }
 
-/// Quotes that are known.
+/// Source of LayerZero quotes.
 pub trait Quotes {
     /// What sending `amount` from leg `from` to leg `to` (positions in the group) costs and brings; `None` if nobody
     /// knows, which makes the planner leave that hop out.
     fn quote(&self, oft: OftRef, from: usize, to: usize, amount: U256) -> Option<Quote>;
 }
 
-/// A transfer that somebody wants to make.
+/// A requested transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What is sent.
+    /// Asset sent.
     pub from: AssetRef,
-    /// What is to arrive.
+    /// Asset received.
     pub to: AssetRef,
     /// Base units of `from`.
     pub amount_in: U256,
-    /// Only by the optimistic bridge's withdrawal.
+    /// Restricts the route to a withdrawal over the optimistic bridge.
     pub op_withdraw: bool,
-    /// Whether the user would sign more than one transaction.
+    /// Whether the user accepts more than one transaction.
     pub multi_tx: bool,
     /// Whether the user can sign an op hook.
     pub op_hook: bool,
@@ -41,7 +45,7 @@ pub struct Request {
     pub bridges: Option<Vec<BridgeKind>>,
 }
 
-/// A way that works.
+/// A route with exact amounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// In order, joined: each starts with what the one before brought. One at least.
@@ -79,7 +83,7 @@ impl Plan {
         })
     }
 
-    /// The chains in the order of the way; one for a way that stays where it is.
+    /// Chains in the order of the path; one chain if the path stays on it.
     pub fn chains(&self, registry: &Registry) -> Vec<ChainRef> {
         let source = self.hops.first().map(|hop| hop.from);
         let assets = source.into_iter().chain(self.hops.iter().map(|hop| hop.to));
@@ -94,11 +98,11 @@ impl Plan {
     }
 
     /// The chains on which an address is needed. All but the last are the user's own: the source chain, then each chain
-    /// where a later transaction is signed, because what the one before brings has to arrive under an account of the user.
-    /// The last is where the recipient is. So a chain where the user signs and the recipient is stands there twice, and a
-    /// way that stays on its chain names it twice (`router-api.md` §5.4).
+    /// where a later transaction is signed, because what the one before brings has to arrive under an account of the
+    /// user. The last is where the recipient is. So a chain where the user signs and the recipient is stands there
+    /// twice, and a path that stays on its chain names it twice (`router-api.md` §5.4).
     ///
-    /// The signer of an op hook at the end of a way is not in it: `signed_op_hook` names it.
+    /// The signer of an op hook at the end of a path is not in it: `signed_op_hook` names it.
     pub fn required_chains(&self, registry: &Registry) -> Vec<ChainRef> {
         let mut own: Vec<ChainRef> = Vec::new();
         let mut signed = None;
@@ -125,11 +129,11 @@ fn ids(registry: &Registry, chains: Vec<ChainRef>) -> Vec<&str> {
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hop {
-    /// What is done.
+    /// Action of the hop.
     pub step: Step,
-    /// What goes in.
+    /// Input asset.
     pub from: AssetRef,
-    /// What comes out.
+    /// Output asset.
     pub to: AssetRef,
     /// Base units of `from`.
     pub amount_in: U256,
@@ -141,7 +145,7 @@ pub struct Hop {
     pub seconds: u64,
 }
 
-/// What is done in a hop.
+/// Action of a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// A bank send, to another account of the same chain.
@@ -206,10 +210,10 @@ impl Step {
     }
 }
 
-/// Why there is no way.
+/// Reason why no route exists.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoRoute {
-    /// Nothing connects the two.
+    /// The assets are not connected.
     #[error("no routes found: nothing connects {from} with {to}")]
     NoPath {
         /// `<denom> on <chain>`.
@@ -217,18 +221,18 @@ pub enum NoRoute {
         /// The same.
         to: String,
     },
-    /// Every way needs something that is not to be used now.
+    /// Every route uses a paused part.
     #[error("no routes found: {0}")]
     Paused(String),
     /// The registry has an error there, or a chain contradicts it.
     #[error("no routes found: {0}")]
     Doubt(String),
-    /// Less than a step takes, or nothing is left of it.
+    /// The amount is below a step's minimum, or fees consume it.
     #[error("no routes found: amount_in {amount} is below the minimum {minimum} of {hop}")]
     TooSmall {
-        /// As asked.
+        /// Requested amount.
         amount: U256,
-        /// The least amount that this way takes, in base units of the source asset where that can be told.
+        /// Minimum of the path, in base units of the source asset where it can be computed.
         minimum: U256,
         /// Which step.
         hop: String,
@@ -239,26 +243,26 @@ pub enum NoRoute {
         /// 10 to the power of the difference in decimals.
         multiple: U256,
     },
-    /// More than a step has digits for: a wrapper's 256 bits, LayerZero's 64.
+    /// Overflow: a wrapper carries 256 bits, LayerZero 64.
     #[error("no routes found: amount_in {amount} is more than {hop} can carry")]
     TooLarge {
-        /// As asked.
+        /// Requested amount.
         amount: U256,
         /// Which step.
         hop: String,
     },
-    /// It takes more transactions than the client would sign.
+    /// The route needs more transactions than the client accepts.
     #[error("no routes found in one transaction: it takes {txs}; ask with allow_multi_tx")]
     SeveralTxs {
         /// How many it takes.
         txs: usize,
     },
-    /// It takes an op hook and the client cannot give one.
+    /// The route needs an op hook, which the client does not support.
     #[error(
         "no routes found without an op hook, which this request cannot carry; use /v2/fungible/msgs with signed_op_hook"
     )]
     NeedsHook,
-    /// Nobody said what LayerZero asks for.
+    /// No LayerZero quote is available.
     #[error("no routes found: {0} does not answer what it costs")]
     NoQuote(String),
 }

@@ -1,18 +1,18 @@
-//! Why there is no way: found by searching again with one limit after the other overlooked.
+//! Diagnosis of a failed search: repeats it with one limit relaxed at a time.
 
 use chain::U256;
 use registry::{AssetRef, BridgeKind, Oft, Origin, Part, Registry};
 
-use crate::amount::{Obstacle, power};
-use crate::conditions::{Conditions, Overlook, Way};
+use crate::amount::{Rejection, power};
+use crate::conditions::{Conditions, EdgeState, Relax};
 use crate::graph::{Edge, EdgeKind};
 use crate::plan::{NoRoute, Request, Step};
-use crate::search::{Taken, search};
+use crate::search::{PathEdge, search};
 
 /// Limits in the order in which they are told if each of several would be enough to remove: first what the client can
 /// change, then what only others can.
-const ONE_BY_ONE: [Overlook; 7] = {
-    let none = Overlook {
+const ONE_BY_ONE: [Relax; 7] = {
+    let none = Relax {
         paused: false,
         small: false,
         dust: false,
@@ -22,28 +22,28 @@ const ONE_BY_ONE: [Overlook; 7] = {
         txs: false,
     };
     [
-        Overlook { dust: true, ..none },
-        Overlook { small: true, ..none },
-        Overlook { large: true, ..none },
-        Overlook { hook: true, ..none },
-        Overlook { txs: true, ..none },
-        Overlook { paused: true, ..none },
-        Overlook { quote: true, ..none },
+        Relax { dust: true, ..none },
+        Relax { small: true, ..none },
+        Relax { large: true, ..none },
+        Relax { hook: true, ..none },
+        Relax { txs: true, ..none },
+        Relax { paused: true, ..none },
+        Relax { quote: true, ..none },
     ]
 };
 
-const EVERYTHING: Overlook =
-    Overlook { paused: true, small: true, dust: true, large: true, quote: true, hook: true, txs: true };
+const EVERYTHING: Relax =
+    Relax { paused: true, small: true, dust: true, large: true, quote: true, hook: true, txs: true };
 
-/// What stands in the way of a request for which there is no plan.
+/// Explains why a request has no plan.
 pub(crate) fn why(conditions: &mut Conditions<'_>, request: &Request) -> NoRoute {
     let Some(anyhow) = best(conditions, request, EVERYTHING) else { return no_path(conditions, request) };
-    let way = ONE_BY_ONE.iter().find_map(|overlook| best(conditions, request, *overlook)).unwrap_or(anyhow);
+    let way = ONE_BY_ONE.iter().find_map(|relax| best(conditions, request, *relax)).unwrap_or(anyhow);
     on_way(conditions, request, &way)
 }
 
-fn best(conditions: &mut Conditions<'_>, request: &Request, overlook: Overlook) -> Option<Vec<Taken>> {
-    search(conditions, request, overlook).into_iter().next()
+fn best(conditions: &mut Conditions<'_>, request: &Request, relax: Relax) -> Option<Vec<PathEdge>> {
+    search(conditions, request, relax).into_iter().next()
 }
 
 fn no_path(conditions: &Conditions<'_>, request: &Request) -> NoRoute {
@@ -63,7 +63,7 @@ fn no_path(conditions: &Conditions<'_>, request: &Request) -> NoRoute {
     NoRoute::NoPath { from, to }
 }
 
-/// The error nearest to an asset, on its way back to where it was made.
+/// Registry error of the nearest asset in the chain of parents.
 fn error(conditions: &Conditions<'_>, asset: AssetRef) -> Option<String> {
     let registry = conditions.world.registry;
     let at = |asset: AssetRef| {
@@ -94,17 +94,17 @@ fn back(registry: &Registry, asset: AssetRef) -> impl Iterator<Item = AssetRef> 
     std::iter::successors(Some(asset), |asset| registry[*asset].origin.parent())
 }
 
-/// The first thing that stops a transfer on a way that everything else allows.
-fn on_way(conditions: &mut Conditions<'_>, request: &Request, way: &[Taken]) -> NoRoute {
-    let hops: Vec<(Edge, Way<'_>)> = way
+/// The first rejection on a path that is otherwise usable.
+fn on_way(conditions: &mut Conditions<'_>, request: &Request, way: &[PathEdge]) -> NoRoute {
+    let hops: Vec<(Edge, EdgeState<'_>)> = way
         .iter()
         .filter_map(|taken| Some((*conditions.graph.edge(taken.edge), conditions.way(taken.edge)?)))
         .collect();
     let mut amount = request.amount_in;
     for (position, (edge, hop)) in hops.iter().enumerate() {
-        match conditions.take(hop, amount, Overlook::default()) {
+        match conditions.take(hop, amount, Relax::default()) {
             Ok((_, out)) => amount = out,
-            Err(obstacle) => return stopped(conditions, request, &hops, position, obstacle, edge),
+            Err(rejection) => return stopped(conditions, request, &hops, position, rejection, edge),
         }
     }
     let txs = way.last().map_or(0, |taken| usize::from(taken.tx) + 1);
@@ -118,48 +118,48 @@ fn on_way(conditions: &mut Conditions<'_>, request: &Request, way: &[Taken]) -> 
 fn stopped(
     conditions: &Conditions<'_>,
     request: &Request,
-    hops: &[(Edge, Way<'_>)],
+    hops: &[(Edge, EdgeState<'_>)],
     position: usize,
-    obstacle: Obstacle,
+    rejection: Rejection,
     edge: &Edge,
 ) -> NoRoute {
     let (before, way) = (&hops[..position], &hops[position].1);
     let (amount, hop) = (request.amount_in, describe(conditions, edge, way.step));
-    match obstacle {
-        Obstacle::Paused => match (&way.toll.terms.paused, conditions.doubt(*edge)) {
+    match rejection {
+        Rejection::Paused => match (&way.fees.terms.paused, conditions.doubt(*edge)) {
             (None, Some(why)) => NoRoute::Doubt(format!("{hop} is not safe: {why}")),
             _ => NoRoute::Paused(format!("{hop} is paused: {}", paused(conditions, way))),
         },
-        Obstacle::TooSmall => {
+        Rejection::TooSmall => {
             let whole = least(hops, U256::ONE);
             let minimum = whole.filter(|minimum| *minimum > amount).or_else(|| {
-                let this = way.toll.least(U256::ONE, U256::ZERO)?;
+                let this = way.fees.least(U256::ONE, U256::ZERO)?;
                 least(before, this)
             });
             NoRoute::TooSmall { amount, minimum: minimum.unwrap_or(U256::MAX), hop }
         }
-        Obstacle::Dust => {
-            let zeros = way.toll.scale.zeros_before(0);
-            // A fee on the way leaves no amount that can be told in advance.
-            let free = before.iter().all(|(_, way)| way.toll.is_free()) && way.toll.is_free();
+        Rejection::Dust => {
+            let zeros = way.fees.scale.zeros_before(0);
+            // With a fee, no multiple guarantees an exact result.
+            let free = before.iter().all(|(_, way)| way.fees.is_free()) && way.fees.is_free();
             let zeros = before
                 .iter()
                 .rev()
                 .filter(|_| free)
-                .fold(zeros, |zeros, (_, way)| way.toll.scale.zeros_before(zeros));
+                .fold(zeros, |zeros, (_, way)| way.fees.scale.zeros_before(zeros));
             NoRoute::Dust { multiple: power(zeros) }
         }
-        Obstacle::TooLarge => NoRoute::TooLarge { amount, hop },
-        Obstacle::NoQuote => NoRoute::NoQuote(hop),
+        Rejection::TooLarge => NoRoute::TooLarge { amount, hop },
+        Rejection::NoQuote => NoRoute::NoQuote(hop),
     }
 }
 
 /// The least that brings `wanted` at the end of some hops.
-fn least(hops: &[(Edge, Way<'_>)], wanted: U256) -> Option<U256> {
-    hops.iter().rev().try_fold(wanted, |wanted, (_, way)| way.toll.least(wanted, U256::ZERO))
+fn least(hops: &[(Edge, EdgeState<'_>)], wanted: U256) -> Option<U256> {
+    hops.iter().rev().try_fold(wanted, |wanted, (_, way)| way.fees.least(wanted, U256::ZERO))
 }
 
-fn paused<'a>(conditions: &Conditions<'a>, way: &Way<'a>) -> &'a str {
+fn paused<'a>(conditions: &Conditions<'a>, way: &EdgeState<'a>) -> &'a str {
     let (registry, facts) = (conditions.world.registry, conditions.world.facts);
     let said = match way.step {
         Step::Ibc { channel }
@@ -168,7 +168,7 @@ fn paused<'a>(conditions: &Conditions<'a>, way: &Way<'a>) -> &'a str {
         Step::Deposit { bridge } | Step::Withdraw { bridge } => facts.stopped(registry, bridge),
         Step::Send | Step::Wrap | Step::Unwrap | Step::LayerZero { .. } => None,
     };
-    way.toll.terms.paused.as_deref().or(said).unwrap_or("no reason given")
+    way.fees.terms.paused.as_deref().or(said).unwrap_or("no reason given")
 }
 
 fn describe(conditions: &Conditions<'_>, edge: &Edge, step: Step) -> String {

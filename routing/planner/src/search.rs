@@ -1,10 +1,13 @@
-//! Finds the best ways.
+//! Multi-criteria label-setting search (A*) for the best paths.
 //!
-//! Labels are ways from the source to some asset, taken best first. Ways differ in more than one thing (amounts, open
-//! transactions, assets that must not be met again), so an asset has as many labels as there are ways of which none makes
-//! another one needless. What must hold: the first way is the best one under [`Cost`]; a way that is no more than a detour
-//! (another one is better and meets only assets of it) is left out; the result depends on names, not on the order of the
-//! files.
+//! A label is a path from the source to an asset; labels are expanded in order of cost. Paths differ in several
+//! criteria (amount, open transaction, visited assets), so an asset keeps every label that no other label dominates.
+//!
+//! # Invariants
+//!
+//! * The first path is the best one under [`Cost`].
+//! * A detour is left out: a path for which a better path visits only a subset of its assets.
+//! * The result depends on names, not on the order of files.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,42 +15,40 @@ use std::collections::BinaryHeap;
 use chain::U256;
 use registry::AssetRef;
 
-use crate::bound::{Bounds, Trust};
-use crate::chaining::{Link, Tail};
-use crate::conditions::{Conditions, Overlook, Way};
+use crate::chaining::{Joining, TxTail};
+use crate::conditions::{Conditions, EdgeState, Relax};
 use crate::graph::EdgeKind;
-use crate::plan::{Request, Step};
+use crate::heuristic::{Heuristic, Trust};
+use crate::plan::{MAX_HOPS, Request, Step};
 
-/// The most hops of a plan. The longest that is of use has half of it: up to where a token was made, and down again.
-pub const MAX_HOPS: usize = 8;
-/// How many ways are given: the best, and alternatives.
+/// Maximum number of paths: the best one and alternatives.
 pub(crate) const MAX_PLANS: usize = 3;
 /// Labels that are taken at most in one search. Registries of 200 chains take some hundreds; beyond it, what was found
 /// until then counts.
 const MAX_LABELS: usize = 20_000;
-/// Labels that are taken at most for the sake of alternatives, once the best way is known.
+/// Maximum number of labels expanded for alternatives after the best path is known.
 const MAX_EXTRA: usize = 300;
 
-/// A hop of a way that was found.
+/// One hop of a found path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct PathEdge {
     pub(crate) edge: u32,
     pub(crate) tx: u8,
 }
 
-/// A way to an asset.
+/// A path from the source to an asset.
 #[derive(Debug, Clone, Copy)]
 struct Label {
     asset: AssetRef,
-    /// The hop that led here and the label before it; the source has none.
+    /// Last edge and preceding label; the source has none.
     last: Option<(u32, u32)>,
     /// The next label of the same asset.
     sibling: Option<u32>,
-    tail: Tail,
+    tail: TxTail,
     cost: Cost,
 }
 
-/// What a way costs; the smaller, the better. The order of the fields is that of their weight.
+/// Cost of a path, compared lexicographically; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     trust: Trust,
@@ -58,7 +59,7 @@ struct Cost {
     hops: u8,
 }
 
-/// The part of a cost that is known to grow only.
+/// The components of a cost that never decrease.
 type Key = (Trust, bool, u8);
 
 impl Cost {
@@ -66,31 +67,27 @@ impl Cost {
         (self.trust, self.hook, self.txs)
     }
 
-    /// Whether a way that costs this is better than one that costs `other`, whatever both go on with, as long as both can
-    /// go on alike.
+    /// Whether a path that costs this is better than one that costs `other`, whatever both go on with, as long as both
+    /// can go on alike.
     fn beats(&self, other: &Self) -> bool {
         if self.trust != other.trust {
             return self.trust < other.trust;
         }
-        // What comes may need a hook, and then both need one.
+        // A later hop may need a hook, which both paths would need.
         let rest = |cost: &Self| (cost.txs, cost.seconds, cost.hops);
         self.hook <= other.hook && self.amount == other.amount && rest(self) < rest(other)
     }
 }
 
 /// Ways from `request.from` to `request.to`, the best first, [`MAX_PLANS`] at most.
-pub(crate) fn search(
-    conditions: &mut Conditions<'_>,
-    request: &Request,
-    overlook: Overlook,
-) -> Vec<Vec<Taken>> {
-    let Some(bounds) = Bounds::new(conditions, request.from, request.to) else { return Vec::new() };
+pub(crate) fn search(conditions: &mut Conditions<'_>, request: &Request, relax: Relax) -> Vec<Vec<PathEdge>> {
+    let Some(heuristic) = Heuristic::new(conditions, request.from, request.to) else { return Vec::new() };
     let nodes = conditions.graph.nodes();
     let mut search = Search {
         conditions,
         request,
-        overlook,
-        bounds,
+        relax,
+        heuristic,
         labels: Vec::with_capacity(32),
         of_asset: vec![None; nodes],
         open: BinaryHeap::with_capacity(32),
@@ -103,12 +100,12 @@ pub(crate) fn search(
 struct Search<'s, 'a> {
     conditions: &'s mut Conditions<'a>,
     request: &'s Request,
-    overlook: Overlook,
-    bounds: Bounds,
+    relax: Relax,
+    heuristic: Heuristic,
     labels: Vec<Label>,
     /// The newest label of each asset.
     of_asset: Vec<Option<u32>>,
-    /// By what a way costs at least, then by hops, then by age.
+    /// Priority queue by lower bound of the cost, then hops, then age.
     open: BinaryHeap<Reverse<(Key, usize, u32)>>,
     arrived: Vec<u32>,
 }
@@ -127,11 +124,11 @@ impl Search<'_, '_> {
             asset: self.request.from,
             last: None,
             sibling: None,
-            tail: Tail::Start,
+            tail: TxTail::Start,
             cost,
         });
         self.open.push(Reverse((cost.key(), 0, 0)));
-        // The key of the best way, and of the worst that is wanted still.
+        // Keys of the best path and of the worst one still needed.
         let (mut first, mut last): (Option<Key>, Option<Key>) = (None, None);
         let (mut known, mut extra) = (0, 0);
         while let Some(Reverse((key, _, label))) = self.open.pop() {
@@ -143,7 +140,7 @@ impl Search<'_, '_> {
             }
             extra += usize::from(first.is_some_and(|first| key > first));
             let enough = last.is_some_and(|last| key > last);
-            // No way with more withdrawals is given beside one with fewer.
+            // A path with more withdrawals than the best one is never returned.
             let worse = first.is_some_and(|first| key.0.0 > first.0.0);
             if enough || worse || extra > MAX_EXTRA || self.labels.len() > MAX_LABELS {
                 break;
@@ -157,18 +154,18 @@ impl Search<'_, '_> {
         let graph = self.conditions.graph;
         for (edge, about) in graph.leaving(label.asset) {
             let left = MAX_HOPS - usize::from(label.cost.hops);
-            // The target has no hops to go, and what cannot be on a way has more than are left.
-            if self.bounds.hops(about.to) >= left
-                || !self.bounds.allows(self.conditions, about.from, about.to)
-                || self.request.op_withdraw && !on_withdrawal(label.tail, about.kind)
+            // Prunes assets whose lower bound exceeds the remaining hops.
+            if self.heuristic.hops(about.to) >= left
+                || !self.heuristic.allows(self.conditions, about.from, about.to)
+                || self.request.op_withdraw && !allowed_in_withdrawal(label.tail, about.kind)
                 || self.meets(number, about.to)
             {
                 continue;
             }
             let Some(way) = self.conditions.way(edge) else { continue };
-            let taken = self.conditions.take(&way, label.cost.amount.0, self.overlook);
+            let taken = self.conditions.take(&way, label.cost.amount.0, self.relax);
             let Ok((_, amount)) = taken else { continue };
-            for (hook, new) in links(&label, &way) {
+            for (hook, new) in joinings(&label, &way) {
                 self.add(number, (edge, about.to), &way, amount, (hook, new));
             }
         }
@@ -178,7 +175,7 @@ impl Search<'_, '_> {
         &mut self,
         before: u32,
         (edge, to): (u32, AssetRef),
-        way: &Way<'_>,
+        way: &EdgeState<'_>,
         amount: U256,
         (hook, new): (bool, bool),
     ) {
@@ -192,12 +189,12 @@ impl Search<'_, '_> {
             seconds: label.cost.seconds.saturating_add(way.seconds),
             hops: label.cost.hops + 1,
         };
-        let refused = cost.hook && !self.request.op_hook && !self.overlook.hook
-            || cost.txs > 1 && !self.request.multi_tx && !self.overlook.txs;
+        let refused = cost.hook && !self.request.op_hook && !self.relax.hook
+            || cost.txs > 1 && !self.request.multi_tx && !self.relax.txs;
         let sibling = self.of_asset[to.index()];
         let next =
-            Label { asset: to, last: Some((edge, before)), sibling, tail: Tail::behind(way.step), cost };
-        if refused || self.is_needless(&next) {
+            Label { asset: to, last: Some((edge, before)), sibling, tail: TxTail::behind(way.step), cost };
+        if refused || self.is_dominated(&next) {
             return;
         }
         // There are fewer labels than `MAX_LABELS` and the edges of one asset.
@@ -208,15 +205,15 @@ impl Search<'_, '_> {
             self.arrived.push(number);
             return;
         }
-        let to_come = self.bounds.trust(to);
+        let to_come = self.heuristic.trust(to);
         let least = (cost.trust.0.saturating_add(to_come.0), cost.trust.1.saturating_add(to_come.1));
-        let hops = usize::from(cost.hops) + self.bounds.hops(to);
+        let hops = usize::from(cost.hops) + self.heuristic.hops(to);
         self.open.push(Reverse(((least, cost.hook, cost.txs), hops, number)));
     }
 
     /// Whether another label of the asset can go on in every way in which this one can, and is better: it stands in the
     /// same place of a transaction with the same amount, and meets fewer assets, all of them assets of this one.
-    fn is_needless(&self, label: &Label) -> bool {
+    fn is_dominated(&self, label: &Label) -> bool {
         let mut other = label.sibling;
         while let Some(number) = other {
             let candidate = &self.labels[number as usize];
@@ -237,7 +234,7 @@ impl Search<'_, '_> {
         self.assets(&self.labels[label as usize]).any(|met| met == asset)
     }
 
-    /// The assets of a way, the last first.
+    /// Assets of a path, last first.
     fn assets<'b>(&'b self, label: &'b Label) -> impl Iterator<Item = AssetRef> + 'b {
         std::iter::successors(Some(label), |label| {
             label.last.map(|(_, before)| &self.labels[before as usize])
@@ -245,7 +242,7 @@ impl Search<'_, '_> {
         .map(|label| label.asset)
     }
 
-    /// The ways that have arrived, without detours: the best first, a few.
+    /// Completed paths without detours, best first, at most [`MAX_PLANS`].
     fn best(&self) -> Vec<u32> {
         let graph = self.conditions.graph;
         let mut arrived: Vec<_> = self
@@ -280,11 +277,11 @@ impl Search<'_, '_> {
         best.into_iter().map(|(number, _)| number).collect()
     }
 
-    fn way(&self, label: u32) -> Vec<Taken> {
+    fn way(&self, label: u32) -> Vec<PathEdge> {
         let mut way = Vec::with_capacity(MAX_HOPS);
         let mut at = &self.labels[label as usize];
         while let Some((edge, before)) = at.last {
-            way.push(Taken { edge, tx: at.cost.txs.saturating_sub(1) });
+            way.push(PathEdge { edge, tx: at.cost.txs.saturating_sub(1) });
             at = &self.labels[before as usize];
         }
         way.reverse();
@@ -292,26 +289,26 @@ impl Search<'_, '_> {
     }
 }
 
-/// In which ways a hop can follow: whether with a hook, and whether in a new transaction.
-fn links(label: &Label, way: &Way<'_>) -> impl Iterator<Item = (bool, bool)> + use<> {
-    let (one, other) = match label.tail.link(way.step, way.here, way.caught) {
-        Link::Same => ((false, false), None),
-        Link::New => ((false, true), None),
-        Link::Hook => ((true, false), Some((false, true))),
+/// Possible joinings of a hop: (with op hook, in a new transaction).
+fn joinings(label: &Label, way: &EdgeState<'_>) -> impl Iterator<Item = (bool, bool)> + use<> {
+    let (one, other) = match label.tail.joining(way.step, way.features, way.migrated) {
+        Joining::Same => ((false, false), None),
+        Joining::New => ((false, true), None),
+        Joining::Hook => ((true, false), Some((false, true))),
     };
     std::iter::once(one).chain(other)
 }
 
-/// A withdrawal that was asked for: the wrapped token is unwrapped, the bridged coin withdrawn, and that is all.
-fn on_withdrawal(tail: Tail, next: EdgeKind) -> bool {
+/// Edges of a requested withdrawal: unwrap the wrapped token, then withdraw the bridged coin.
+fn allowed_in_withdrawal(tail: TxTail, next: EdgeKind) -> bool {
     match next {
-        EdgeKind::Unwrap => tail == Tail::Start,
-        EdgeKind::Up(_) => matches!(tail, Tail::Start | Tail::Unwrapped),
+        EdgeKind::Unwrap => tail == TxTail::Start,
+        EdgeKind::Up(_) => matches!(tail, TxTail::Start | TxTail::Unwrapped),
         _ => false,
     }
 }
 
-/// Withdrawals, and what somebody beside the two chains has to be trusted with.
+/// Withdrawals, and steps that trust a party other than the two chains.
 fn trust(step: Step) -> Trust {
     match step {
         Step::Withdraw { .. } => (1, 1),

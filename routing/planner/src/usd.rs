@@ -1,6 +1,6 @@
-//! Amounts in US dollars, as decimal texts with two places.
+//! Amounts in US dollars, as decimal strings with two places.
 //!
-//! Exact: no floating point, so that the same amount is the same text wherever it is computed.
+//! Exact integer arithmetic, no floating point: the same amount always gives the same string.
 
 use chain::U256;
 use registry::{AssetRef, Registry};
@@ -10,7 +10,7 @@ use crate::amount::power;
 /// Digits of a price that are read, before and behind its point; a longer one counts as none.
 const DIGITS: usize = 30;
 
-/// What `amount` base units of an asset are worth; `None` if nobody knows its price, or it is out of all bounds.
+/// Value of `amount` base units of an asset; `None` if the price is unknown or the value overflows.
 pub fn of(registry: &Registry, asset: AssetRef, amount: U256) -> Option<String> {
     let asset = &registry[asset];
     worth(amount, asset.decimals, asset.price_usd.as_deref()?)

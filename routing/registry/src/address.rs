@@ -1,4 +1,4 @@
-//! Addresses of contracts in the form that shows a mistyped letter.
+//! Contract addresses in EIP-55 checksum form.
 
 use sha3::{Digest as _, Keccak256};
 

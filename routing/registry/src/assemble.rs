@@ -1,14 +1,17 @@
-//! Drafts to a registry: what several files say of one thing is laid over each other, names become references.
+//! Assembly of drafts into a registry: drafts of one part are merged and names become references.
 //!
-//! Must hold: the outcome does not depend on the order of the drafts; a part of a public registry that does not fit is left
-//! out and told, one of our own form refuses the whole, unless all that is missing is something of a public registry.
+//! # Invariants
+//!
+//! * The result does not depend on the order of the drafts.
+//! * An invalid part of a public registry is skipped and reported. An invalid part of the native format fails the load,
+//!   unless only a part of a public registry is missing.
 
 mod assets;
 mod channels;
 mod layers;
 
 use crate::build::{BadPart, Builder};
-use crate::draft::{AssetDraft, BridgeDraft, ChainDraft, Draft, OftDraft, Placed, Source, VenueDraft};
+use crate::draft::{AssetDraft, BridgeDraft, ChainDraft, Draft, Located, OftDraft, Source, VenueDraft};
 use crate::fingerprint;
 use crate::model::{Bridge, Chain, ChainKind, ChainRef, Endpoints, Leg, NativeCoin, Oft, Venue};
 use crate::problem::{LoadError, Place, Problem};
@@ -50,7 +53,7 @@ struct Assembly {
     outcome: Outcome,
 }
 
-/// What went wrong so far.
+/// Problems found so far.
 #[derive(Default)]
 struct Outcome {
     imports: bool,
@@ -60,12 +63,12 @@ struct Outcome {
 
 impl Outcome {
     /// A part does not fit.
-    fn refuse<T>(&mut self, part: &Placed<T>, what: impl Into<String>) {
+    fn refuse<T>(&mut self, part: &Located<T>, what: impl Into<String>) {
         self.fail(part.source, &part.place, what.into());
     }
 
     /// A part names something that is not there.
-    fn missing<T>(&mut self, part: &Placed<T>, what: impl Into<String>) {
+    fn missing<T>(&mut self, part: &Located<T>, what: impl Into<String>) {
         if self.imports && part.source == Source::Own {
             self.problems.push(part.place.error(format!("{}; it is left out", what.into())));
         } else {
@@ -85,7 +88,7 @@ impl Outcome {
             Source::Paired | Source::Initia | Source::Cosmos => {
                 self.problems.push(place.error(format!("{what}; it is left out")));
             }
-            // Whatever needs it is told.
+            // Dependent parts report the error.
             Source::Implied => {}
         }
     }
@@ -104,7 +107,7 @@ impl Assembly {
     }
 
     /// Adds the chains; their own coins are assets that follow from them.
-    fn chains(&mut self, drafts: Vec<Placed<ChainDraft>>) -> Vec<Placed<AssetDraft>> {
+    fn chains(&mut self, drafts: Vec<Located<ChainDraft>>) -> Vec<Located<AssetDraft>> {
         let outcome = &mut self.outcome;
         let drafts = layered(
             drafts,
@@ -121,7 +124,7 @@ impl Assembly {
         for (chain, draft) in chains {
             let coin = chain.native.as_ref().map(|coin| coin_asset(&chain, coin));
             match self.builder.chain(chain) {
-                Ok(_) => coins.extend(coin.map(|part| Placed {
+                Ok(_) => coins.extend(coin.map(|part| Located {
                     source: Source::Implied,
                     place: draft.place.clone(),
                     part,
@@ -132,7 +135,7 @@ impl Assembly {
         coins
     }
 
-    fn bridges(&mut self, drafts: Vec<Placed<BridgeDraft>>) {
+    fn bridges(&mut self, drafts: Vec<Located<BridgeDraft>>) {
         let outcome = &mut self.outcome;
         let drafts = layered(
             drafts,
@@ -202,7 +205,7 @@ impl Assembly {
         self.builder.so_far().chain(id).ok_or_else(|| format!("chain `{id}` is in no list"))
     }
 
-    fn ofts(&mut self, mut drafts: Vec<Placed<OftDraft>>) {
+    fn ofts(&mut self, mut drafts: Vec<Located<OftDraft>>) {
         drafts.sort_by(|a, b| (&a.part.symbol, &a.place).cmp(&(&b.part.symbol, &b.place)));
         let mut ofts = Vec::new();
         for draft in drafts {
@@ -249,7 +252,7 @@ impl Assembly {
         Ok(Oft { symbol: draft.symbol.clone(), legs })
     }
 
-    fn venues(&mut self, mut drafts: Vec<Placed<VenueDraft>>) {
+    fn venues(&mut self, mut drafts: Vec<Located<VenueDraft>>) {
         drafts.sort_by(|a, b| {
             (&a.part.name, &a.part.chain, &a.place).cmp(&(&b.part.name, &b.part.chain, &b.place))
         });
@@ -265,7 +268,7 @@ impl Assembly {
     }
 }
 
-/// A chain with what is not said filled in.
+/// A chain with defaults for missing members.
 fn chain(draft: &ChainDraft) -> Chain {
     let draft = draft.clone();
     let kind = draft.kind.unwrap_or(ChainKind::Cosmos);

@@ -1,7 +1,7 @@
-//! Puts a registry together, part by part, and refuses what does not fit.
+//! Builder of a registry, part by part, with validation.
 //!
-//! The order is: chains, channels and bridges, assets (a parent before its child), OFTs. The whole is checked part by part,
-//! so whoever reads files can leave one part out, say why, and go on.
+//! The order is: chains, channels and bridges, assets (a parent before its child), OFTs. Each part is validated by
+//! itself, so a loader can skip an invalid part, report it and continue.
 
 use std::collections::hash_map::Entry;
 
@@ -18,7 +18,7 @@ use crate::snapshot::{Part, Registry};
 pub enum BadPart {
     /// Something has the same name already.
     #[error("{0} is there twice")]
-    Twice(String),
+    Duplicate(String),
     /// A value is not what it must be.
     #[error("{what} `{value}`: {must}")]
     Value {
@@ -26,7 +26,7 @@ pub enum BadPart {
         what: &'static str,
         /// As given.
         value: String,
-        /// What it must be.
+        /// Expected form.
         must: String,
     },
     /// A denomination is another one than its path or bridge gives.
@@ -41,7 +41,7 @@ pub enum BadPart {
     },
     /// A channel or bridge does not end where the asset is.
     #[error("{0}")]
-    Apart(String),
+    Disconnected(String),
 }
 
 /// Longest path of a denomination: each hop is one more transfer that somebody paid for.
@@ -59,7 +59,7 @@ impl Builder {
         Self::default()
     }
 
-    /// What is in it so far.
+    /// The registry built so far.
     pub fn so_far(&self) -> &Registry {
         &self.registry
     }
@@ -75,7 +75,7 @@ impl Builder {
         }
         let reference = ChainRef(index(self.registry.chains.len()));
         match self.registry.chain_by_id.entry(chain.id.clone()) {
-            Entry::Occupied(_) => return Err(BadPart::Twice(format!("chain `{}`", chain.id))),
+            Entry::Occupied(_) => return Err(BadPart::Duplicate(format!("chain `{}`", chain.id))),
             Entry::Vacant(entry) => entry.insert(reference),
         };
         self.registry.chains.push(chain);
@@ -87,7 +87,7 @@ impl Builder {
         let key = |end: &End| (end.chain, end.port.clone(), end.channel.clone());
         let (a, b) = (key(&channel.a), key(&channel.b));
         if a.0 == b.0 {
-            return Err(BadPart::Apart(format!("{} connects a chain with itself", channel.a.channel)));
+            return Err(BadPart::Disconnected(format!("{} connects a chain with itself", channel.a.channel)));
         }
         let name =
             |end: &End| format!("{}/{} of chain `{}`", end.port, end.channel, self.registry[end.chain].id);
@@ -95,8 +95,8 @@ impl Builder {
         match (ends.get(&a), ends.get(&b)) {
             (Some(at_a), Some(at_b)) if at_a == at_b => return Ok(*at_a),
             (None, None) => {}
-            (Some(_), _) => return Err(BadPart::Twice(name(&channel.a))),
-            (_, Some(_)) => return Err(BadPart::Twice(name(&channel.b))),
+            (Some(_), _) => return Err(BadPart::Duplicate(name(&channel.a))),
+            (_, Some(_)) => return Err(BadPart::Duplicate(name(&channel.b))),
         }
         let reference = ChannelRef(index(self.registry.channels.len()));
         self.registry.channel_by_end.extend([(a, reference), (b, reference)]);
@@ -112,7 +112,7 @@ impl Builder {
             return Err(value("bridge id", "0", "bridges count from 1"));
         }
         if self.registry.bridges.iter().any(taken) {
-            return Err(BadPart::Twice(format!("bridge {} or its rollup", bridge.id)));
+            return Err(BadPart::Duplicate(format!("bridge {} or its rollup", bridge.id)));
         }
         self.registry.bridges.push(bridge);
         Ok(BridgeRef(index(self.registry.bridges.len() - 1)))
@@ -161,7 +161,7 @@ impl Builder {
         match self.registry.asset_by_denom.entry((asset.chain, self.registry_key(&asset))) {
             Entry::Occupied(_) => {
                 let chain = &self.registry[asset.chain].id;
-                return Err(BadPart::Twice(format!("denom `{}` of chain `{chain}`", asset.denom)));
+                return Err(BadPart::Duplicate(format!("denom `{}` of chain `{chain}`", asset.denom)));
             }
             Entry::Vacant(entry) => entry.insert(reference),
         };
@@ -209,21 +209,21 @@ impl Builder {
         self.registry
     }
 
-    /// The denomination that an asset with this origin has on `chain`, and its full ICS-20 path there; `None` where only
-    /// the chain can tell (a wrapped token) or anything may be (a native one).
+    /// The denomination that an asset with this origin has on `chain`, and its full ICS-20 path there; `None` where
+    /// only the chain can tell (a wrapped token) or anything may be (a native one).
     pub fn denom_of(&self, chain: ChainRef, origin: &Origin) -> Result<Option<(String, String)>, BadPart> {
         let registry = &self.registry;
         match origin {
             Origin::Native => Ok(None),
             Origin::Wrapped { parent, .. } if registry[*parent].chain == chain => Ok(None),
-            Origin::Wrapped { .. } => {
-                Err(BadPart::Apart("a wrapped token and what it wraps are on the same chain".to_owned()))
-            }
+            Origin::Wrapped { .. } => Err(BadPart::Disconnected(
+                "a wrapped token and what it wraps are on the same chain".to_owned(),
+            )),
             Origin::Bridged { bridge, parent } => {
                 let (bridge, parent) = (&registry[*bridge], &registry[*parent]);
                 if bridge.l2 != chain || bridge.l1 != parent.chain {
                     let id = bridge.id;
-                    return Err(BadPart::Apart(format!(
+                    return Err(BadPart::Disconnected(format!(
                         "bridge {id} does not lead from its parent's chain to this one"
                     )));
                 }
@@ -249,7 +249,7 @@ impl Builder {
         let pair = |end: &'_ End| -> (String, String) { (end.port.clone(), end.channel.clone()) };
         match (channel.on(from), channel.on(to)) {
             (Some(src), Some(dst)) => Ok(((&src.port, &src.channel), (&dst.port, &dst.channel))),
-            _ => Err(BadPart::Apart(format!(
+            _ => Err(BadPart::Disconnected(format!(
                 "{:?} does not lead from its parent's chain to this one",
                 pair(&channel.a)
             ))),

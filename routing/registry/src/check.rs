@@ -1,7 +1,10 @@
-//! Looks for what an operator would want to know of a registry, before anybody routes over it.
+//! Consistency check of a registry for its operator, without network access.
 //!
-//! Pure: whether the nodes agree is another question. Must hold: an error is something that a route will fail at, a warning
-//! is odd and may be meant; a value of an address is never told; no route uses a part that has an error.
+//! # Invariants
+//!
+//! * An error is a part on which a route would fail; a warning is unusual and possibly intended.
+//! * Values of node addresses are never printed.
+//! * No route uses a part that has an error.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +14,7 @@ use crate::model::{Asset, AssetRef, Chain, ChainKind, ChainRef, Leg, LegKind, Or
 use crate::problem::{Place, Problem, Severity};
 use crate::snapshot::{Part, Registry};
 
-/// What is wrong or odd, sorted.
+/// Errors and warnings, sorted.
 pub fn check(registry: &Registry) -> Vec<Problem> {
     let mut found: Vec<_> = all(registry).into_iter().map(|(_, problem)| problem).collect();
     found.sort();
@@ -43,7 +46,7 @@ fn all(registry: &Registry) -> Vec<(Option<Part>, Problem)> {
 
 struct Check<'a> {
     registry: &'a Registry,
-    /// What is being looked at.
+    /// Part under check.
     part: Option<Part>,
     found: Vec<(Option<Part>, Problem)>,
 }

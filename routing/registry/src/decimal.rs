@@ -1,6 +1,8 @@
-//! Decimal numbers as texts.
+//! Decimal numbers as strings.
 //!
-//! Must hold: what comes out is digits, perhaps a point and more digits; nothing longer than a price can be.
+//! # Invariants
+//!
+//! * A result has digits with an optional point and fraction, and is not longer than a price can be.
 
 /// Longest text: more than any price or 256-bit amount has.
 const LONGEST: usize = 100;

@@ -1,17 +1,21 @@
-//! What files say, before it is put together: parts that name each other by texts and may be incomplete.
+//! Drafts: parsed parts before assembly, which reference each other by name and may be incomplete.
 //!
-//! Every layout becomes drafts, so that what two of them say of one thing can be laid over each other. Must hold: a draft
-//! knows where it was said and by which kind of file, because that decides who wins and what a mistake costs.
+//! Every layout is parsed into drafts, so that several files can describe one part.
+//!
+//! # Invariants
+//!
+//! * A draft records its file position and the kind of file, which decide its precedence and the handling of its
+//!   errors.
 
 use chain::{U256, Vm};
 
 use crate::model::{BridgeKind, ChainKind, FeeAsset, LegKind, Terms};
 use crate::problem::Place;
 
-/// Which kind of file said it: earlier ones win (`router-mechanics.md` §1.3).
+/// Kind of file, in order of precedence (`router-mechanics.md` §1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source {
-    /// Our own form: the operator's word.
+    /// Native format, written by the operator.
     Own,
     /// A channel that both chains of the Initia registry list.
     Paired,
@@ -19,32 +23,32 @@ pub(crate) enum Source {
     Initia,
     /// The cosmos chain registry.
     Cosmos,
-    /// Follows from what some asset's trace says.
+    /// Derived from an asset's trace.
     Implied,
 }
 
-/// A draft with where it was said.
+/// A draft with its file position.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Placed<T> {
+pub(crate) struct Located<T> {
     pub(crate) source: Source,
     pub(crate) place: Place,
     pub(crate) part: T,
 }
 
-/// All that some files say.
+/// Drafts of several files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Draft {
-    pub(crate) chains: Vec<Placed<ChainDraft>>,
-    pub(crate) channels: Vec<Placed<ChannelDraft>>,
-    pub(crate) bridges: Vec<Placed<BridgeDraft>>,
-    pub(crate) assets: Vec<Placed<AssetDraft>>,
-    pub(crate) ofts: Vec<Placed<OftDraft>>,
-    pub(crate) venues: Vec<Placed<VenueDraft>>,
-    pub(crate) bridge_logos: Vec<Placed<(BridgeKind, String)>>,
+    pub(crate) chains: Vec<Located<ChainDraft>>,
+    pub(crate) channels: Vec<Located<ChannelDraft>>,
+    pub(crate) bridges: Vec<Located<BridgeDraft>>,
+    pub(crate) assets: Vec<Located<AssetDraft>>,
+    pub(crate) ofts: Vec<Located<OftDraft>>,
+    pub(crate) venues: Vec<Located<VenueDraft>>,
+    pub(crate) bridge_logos: Vec<Located<(BridgeKind, String)>>,
 }
 
 impl Draft {
-    /// Adds what other files say.
+    /// Appends the drafts of other files.
     pub(crate) fn append(&mut self, mut other: Self) {
         self.chains.append(&mut other.chains);
         self.channels.append(&mut other.channels);
@@ -118,7 +122,7 @@ pub(crate) struct EndDraft {
     pub(crate) channel: String,
 }
 
-/// A channel; without `b` it is one that something else says more of.
+/// A channel; without `b`, another draft describes the other end.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChannelDraft {
     pub(crate) a: EndDraft,

@@ -1,7 +1,7 @@
-//! What the chains said last, beside what the files say.
+//! Latest chain state, which supplements the registry's files.
 //!
-//! Everything is named by ids of chains, not by references, so that it outlives a reload. What was never asked, or never
-//! answered, is not there: then the files hold.
+//! Keys are chain ids, not references, so that facts survive a reload. A fact that was never queried or answered is
+//! absent; then the files apply.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::model::{AssetRef, BridgeRef, ChainRef, ChannelRef};
 use crate::snapshot::Registry;
 use crate::wrapper::Pair;
 
-/// Answers of nodes. Written by whoever asks them; a planner reads a copy.
+/// Chain facts. The refresher writes them; planners read a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Why a channel cannot be used, by (chain id, port, channel) of either end.
@@ -22,14 +22,15 @@ pub struct Facts {
     pub contracts: HashMap<(String, String), String>,
     /// Whether a chain lets IBC packets call its ERC20Wrapper (`initia.ibchooks.v1`), by chain id.
     pub hooks: HashMap<String, bool>,
-    /// What an ERC20Wrapper answered about a local token, by (chain id, wrapper, local denomination), as the files spell them.
+    /// What an ERC20Wrapper answered about a local token, by (chain id, wrapper, local denomination), as the files
+    /// spell them.
     pub wrappers: HashMap<(String, String, String), WrapperFacts>,
 }
 
 /// The address that stands for no token.
 const NO_TOKEN: &str = "0x0000000000000000000000000000000000000000";
 
-/// What an ERC20Wrapper answered about a local token.
+/// Answers of an ERC20Wrapper about a local token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WrapperFacts {
     /// `remoteTokens` and `remoteDecimals`.
@@ -43,7 +44,7 @@ pub enum WrapperFacts {
     NotAWrapper(String),
 }
 
-/// What is known of a wrapper's pair beside the files.
+/// State of a wrapper's pair according to the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PairState {
     /// The chain was not asked or did not answer: the files hold.
@@ -54,7 +55,7 @@ pub enum PairState {
     Contradicted(String),
 }
 
-/// What the L1 and the rollup said of a bridge.
+/// Facts of L1 and rollup about a bridge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BridgeFacts {
     /// Deposits are refused.
@@ -67,7 +68,7 @@ pub struct BridgeFacts {
     pub migrated: HashMap<String, Option<(String, String)>>,
 }
 
-/// What sending an OFT costs and brings, as its contract says.
+/// Quote of an OFT contract: fee and amount received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quote {
     /// Base units of the token that arrive, in decimals of the *sending* chain.
@@ -77,7 +78,7 @@ pub struct Quote {
 }
 
 impl Facts {
-    /// Why a channel must not be used now: the operator's reason, or what a chain said of either end.
+    /// Reason why a channel is paused, from the operator or from the state of either end.
     pub fn paused<'a>(&'a self, registry: &'a Registry, channel: ChannelRef) -> Option<&'a str> {
         let channel = &registry[channel];
         let said = |end: &crate::model::End| {
@@ -111,7 +112,7 @@ impl Facts {
         registry[bridge].migrated.iter().find(|(denom, _)| denom == l1_denom).map(|(_, channel)| *channel)
     }
 
-    /// The ERC-20 behind an asset, `0x…`: the files' word, else the chain's.
+    /// The ERC-20 behind an asset, `0x…`: from the files, else from the chain.
     pub fn contract<'a>(&'a self, registry: &'a Registry, asset: AssetRef) -> Option<&'a str> {
         let chain = || self.contracts.get(&key(registry, asset)).map(String::as_str);
         registry[asset].contract.as_deref().or_else(chain)
@@ -165,7 +166,7 @@ impl Facts {
         (chain, pair.contract.to_owned(), local)
     }
 
-    /// Whether packets may call the wrapper of a chain; not if nobody knows, because chains refuse by default.
+    /// Whether packets may call the wrapper of a chain; false if unknown, because chains refuse by default.
     pub fn hooks_allowed(&self, registry: &Registry, chain: ChainRef) -> bool {
         self.hooks.get(&registry[chain].id).copied().unwrap_or(false)
     }

@@ -1,4 +1,4 @@
-//! Files and folders, read bounded and in the order of their names.
+//! Bounded reading of files and folders, in the order of their names.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -24,7 +24,7 @@ pub(crate) fn text(path: &Path) -> Result<String, LoadError> {
     Ok(text)
 }
 
-/// What is in a folder, by name; nothing whose name begins with a point.
+/// Entries of a folder, by name, without hidden ones.
 pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let failed = |error: std::io::Error| LoadError::Read { path: dir.to_owned(), reason: error.to_string() };
     let mut paths = Vec::new();
@@ -47,8 +47,8 @@ pub(crate) fn name(dir: &Path, path: &Path) -> String {
     path.strip_prefix(dir).unwrap_or(path).display().to_string()
 }
 
-/// The files of our own form in a folder: `*.toml`, `registry.json` and `*.registry.json`. Other JSON beside them belongs to
-/// others.
+/// The files of our own form in a folder: `*.toml`, `registry.json` and `*.registry.json`. Other JSON beside them
+/// belongs to others.
 pub(crate) fn own_files(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let ours = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

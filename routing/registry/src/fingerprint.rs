@@ -1,12 +1,12 @@
-//! The name of a registry's content.
+//! Fingerprint: content hash of a registry.
 //!
-//! Must hold: the same parts have the same name, whatever files they came from; any other value has another one.
+//! # Invariants
+//!
+//! * The same parts have the same fingerprint, regardless of their files; any different value changes it.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
-use chain::U256;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::model::{Asset, Bridge, Chain, Channel, Oft, Venue};
@@ -42,15 +42,4 @@ pub(crate) fn of(registry: &Registry) -> String {
     )]
     let bytes = serde_json::to_vec(&content).expect("has a JSON form");
     hex::encode(Sha256::digest(bytes))
-}
-
-/// Writes what has a text as that.
-pub(crate) fn text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(value)
-}
-
-/// Writes an amount, if there is one.
-#[expect(clippy::ref_option, reason = "serde hands fields over like this")]
-pub(crate) fn amount<S: Serializer>(value: &Option<U256>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.map(|amount| amount.to_string()).serialize(serializer)
 }

@@ -1,7 +1,9 @@
-//! Public registries: the Initia registry and the cosmos chain registry, as they lie on disk.
+//! Importers of public registries: the Initia registry and the cosmos chain registry, as stored on disk.
 //!
-//! Must hold: reading is lenient, keys that nobody knows are passed over; a chain or an asset that makes no sense is left
-//! out and told, and never fails the rest (`router-mechanics.md` §1.1, §1.2).
+//! # Invariants
+//!
+//! * Reading is lenient: unknown keys are ignored.
+//! * An invalid chain or asset is skipped and reported, and never fails the rest (`router-mechanics.md` §1.1, §1.2).
 
 mod assets;
 mod chains;
@@ -13,13 +15,13 @@ mod traces;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::draft::{Draft, Placed};
-use crate::own::Import;
+use crate::draft::{Draft, Located};
+use crate::native_format::Import;
 use crate::problem::{LoadError, Place, Problem};
 
 pub(crate) use layout::{Layout, recognize};
 
-/// What public registries say, and what is wrong with them.
+/// Drafts of public registries, and their problems.
 #[derive(Default)]
 pub(crate) struct Imported {
     pub(crate) draft: Draft,
@@ -33,7 +35,7 @@ pub(crate) struct Imported {
 impl Imported {
     /// With the chains that our own form knows already.
     pub(crate) fn new(own: &Draft) -> Self {
-        let name = |chain: &Placed<crate::draft::ChainDraft>| {
+        let name = |chain: &Located<crate::draft::ChainDraft>| {
             Some((chain.part.name.clone()?, chain.part.id.clone()))
         };
         Self { names: own.chains.iter().filter_map(name).collect(), ..Self::default() }

@@ -1,7 +1,8 @@
-//! The accounts that middlewares of IBC act as, in place of the sender of a packet.
+//! Accounts that IBC middlewares act as, in place of a packet's sender.
 //!
-//! Nobody has their keys; they are computed from the receiving chain's end of the channel and the sender as the packet
-//! names it (`router-mechanics.md` §2.8; packet-forward-middleware `GetReceiver`, initia `x/ibc-hooks` `DeriveIntermediateSender`).
+//! These accounts have no private keys. They are derived from the receiving chain's end of the channel and the sender
+//! in the packet (`router-mechanics.md` §2.8; packet-forward-middleware `GetReceiver`, initia `x/ibc-hooks`
+//! `DeriveIntermediateSender`).
 
 use chain::{Account, Vm};
 use sha2::{Digest as _, Sha256};

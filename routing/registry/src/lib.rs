@@ -1,25 +1,30 @@
-//! What a routing service knows of the world: chains, their assets, and what connects them.
+//! Chain and asset registry of a routing service.
 //!
-//! A [`Registry`] is an immutable snapshot made from files; whoever answers a request holds one for as long as it takes.
-//! What the chains say of themselves at the moment (a channel is closed, a bridge is stopped) stands beside it in
-//! [`Facts`], so that reading the files again loses none of it. Must hold: every reference points into the same registry;
-//! a denomination that can be computed was computed; the same files give the same snapshot.
+//! A [`Registry`] is an immutable snapshot loaded from files; a request holds one snapshot until it ends. Current chain
+//! state (a closed channel, a stopped bridge) is kept separately in [`Facts`], so that a reload of the files keeps it.
+//!
+//! # Invariants
+//!
+//! * Every reference points into the same registry.
+//! * A denomination that can be computed is computed, not read.
+//! * The same files give the same snapshot.
 //!
 //! | module | one job |
 //! |---|---|
-//! | [`model`] | chains, assets, channels, bridges, OFTs: the words |
-//! | [`build`] | puts them together, and refuses what does not fit |
-//! | [`snapshot`] | looks them up |
-//! | [`wrapper`] | which token of an ERC20Wrapper's pair is which |
-//! | [`denom`] | denominations across chains, as the chains compute them |
-//! | [`facts`] | what the chains said last |
-//! | [`intermediary`] | the accounts that middlewares act as |
-//! | [`mod@load`] | reads files: our own form and two public layouts |
-//! | [`mod@check`] | what is odd or wrong in a whole |
-//! | [`problem`] | what is wrong with them, and where |
+//! | [`model`] | types: chains, assets, channels, bridges, OFTs |
+//! | [`build`] | builder that validates each part |
+//! | [`snapshot`] | lookups |
+//! | [`wrapper`] | local and remote token of an ERC20Wrapper pair |
+//! | [`denom`] | denominations as the chains compute them |
+//! | [`facts`] | latest chain state |
+//! | [`intermediary`] | accounts of IBC middlewares |
+//! | [`mod@load`] | loading of the native format and of two public layouts |
+//! | [`mod@check`] | consistency check of a whole registry |
+//! | [`problem`] | problems and their location in files |
 //!
-//! Within: `own` reads our own form, `import` the public layouts, `draft` is what files say before it is put together,
-//! `assemble` puts it together, `fingerprint` names the outcome.
+//! Private modules: `native_format` parses the native format, `import` the public layouts, `draft` holds parsed parts
+//! before assembly, `assemble` merges them into a registry, `fingerprint` hashes the result, `serialize` has the serde
+//! helpers.
 
 pub mod build;
 pub mod check;
@@ -39,7 +44,8 @@ mod draft;
 mod files;
 mod fingerprint;
 mod import;
-mod own;
+mod native_format;
+mod serialize;
 
 pub use build::{BadPart, Builder};
 pub use check::check;

@@ -1,7 +1,10 @@
-//! Reads a registry from files.
+//! Loading of a registry from files.
 //!
-//! Must hold: the same files give the same registry, in whatever order they are read; a file is bounded before it is read;
-//! what our own form says wrongly refuses the whole, what a public registry says wrongly is left out and told.
+//! # Invariants
+//!
+//! * The same files give the same registry, in any order of reading.
+//! * The size of a file is limited before it is read.
+//! * An error in the native format fails the load; an error in a public registry skips the part and is reported.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,21 +13,21 @@ use crate::assemble::assemble;
 use crate::draft::Draft;
 use crate::files;
 use crate::import::{self, Imported};
-use crate::own::{self, Environment, Import};
+use crate::native_format::{self, Environment, Import};
 use crate::problem::{LoadError, Problem};
 use crate::snapshot::Registry;
 
 /// A registry, and what was left out of it or is odd in it.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What can be used.
+    /// The usable registry.
     pub registry: Registry,
     /// What is wrong, sorted; nothing is where there are only files of our own form, which would have been refused.
     pub problems: Vec<Problem>,
 }
 
-/// Reads the registry in the folder `dir`; `README.md` says what may be in it. `${NAME}` in addresses of nodes stands for
-/// variables of the process's environment.
+/// Reads the registry in the folder `dir`; `README.md` says what may be in it. `${NAME}` in addresses of nodes stands
+/// for variables of the process's environment.
 pub fn load(dir: &Path) -> Result<Loaded, LoadError> {
     load_with(dir, &|name| std::env::var(name).ok())
 }
@@ -82,7 +85,7 @@ fn parse(
 ) -> Result<(Draft, Option<Import>), LoadError> {
     let (mut draft, mut import) = (Draft::default(), None::<Import>);
     for (name, text) in files {
-        let file = own::read(&Arc::from(name.as_str()), text, environment)?;
+        let file = native_format::read(&Arc::from(name.as_str()), text, environment)?;
         draft.append(file.draft);
         if let Some(other) = file.import {
             if let Some(first) = &import {

@@ -1,9 +1,9 @@
-//! The words of a registry. Plain values; the rules that connect them are kept by [`crate::build`].
+//! Types of a registry. Plain values; [`crate::build`] enforces the rules between them.
 
 use chain::{U256, Vm};
 use serde::Serialize;
 
-use crate::fingerprint;
+use crate::serialize;
 
 macro_rules! reference {
     ($(#[$doc:meta])* $name:ident) => {
@@ -43,7 +43,7 @@ reference! {
     OftRef
 }
 
-/// What kind of clients, addresses and transactions a chain has.
+/// Kind of clients, addresses and transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum ChainKind {
     /// CometBFT and the Cosmos SDK; all chains of Initia, those with an EVM too.
@@ -59,12 +59,12 @@ pub struct Chain {
     pub id: String,
     /// The registry's name of it, for example `initia`; clients know the L1 by exactly that name.
     pub name: String,
-    /// What people call it; never empty.
+    /// Display name; never empty.
     pub pretty_name: String,
     /// Cosmos or EVM.
     pub kind: ChainKind,
     /// The virtual machine of a chain of Initia, [`Vm::None`] for all others.
-    #[serde(serialize_with = "fingerprint::text")]
+    #[serde(serialize_with = "serialize::text")]
     pub vm: Vm,
     /// Whether it belongs to Initia: `init1…` and `0x…` are the same account there.
     pub initia: bool,
@@ -80,7 +80,7 @@ pub struct Chain {
     pub forwards: bool,
     /// A picture.
     pub logo_uri: Option<String>,
-    /// What fees are paid in.
+    /// Fee assets.
     pub fee_assets: Vec<FeeAsset>,
     /// Where its nodes are.
     pub endpoints: Endpoints,
@@ -103,11 +103,11 @@ pub struct Chain {
 pub struct FeeAsset {
     /// The denomination.
     pub denom: String,
-    /// For those who have time.
+    /// Low gas price.
     pub low: String,
     /// For most.
     pub average: String,
-    /// For those who have not.
+    /// High gas price.
     pub high: String,
 }
 
@@ -127,7 +127,7 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// The first of `addresses` that clients may be told: it holds no key and no password.
+    /// The first public address of `addresses`, which has no key or password.
     pub fn told<'a>(&self, addresses: &'a [String]) -> Option<&'a str> {
         let may_be_told = |address: &&String| !self.secret.contains(address) && !address.contains('@');
         addresses.iter().find(may_be_told).map(String::as_str)
@@ -174,7 +174,7 @@ pub struct Asset {
     pub hidden: bool,
     /// How it came to be.
     pub origin: Origin,
-    /// What the hop between it and its parent costs; without meaning for a native one.
+    /// Terms of the hop between the asset and its parent; unused for a native asset.
     pub terms: Terms,
 }
 
@@ -218,7 +218,7 @@ impl Origin {
     }
 }
 
-/// What an operator says of one hop.
+/// Operator's terms of one hop.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Terms {
     /// Why it must not be used now; `None` if it may.
@@ -226,10 +226,10 @@ pub struct Terms {
     /// How long it takes; `None` takes the default of its kind.
     pub seconds: Option<u32>,
     /// Least amount that is taken, in base units of what goes in, before fees.
-    #[serde(serialize_with = "fingerprint::text")]
+    #[serde(serialize_with = "serialize::text")]
     pub min_amount: U256,
     /// Kept on the way, in base units of what goes in.
-    #[serde(serialize_with = "fingerprint::text")]
+    #[serde(serialize_with = "serialize::text")]
     pub fee_amount: U256,
     /// Kept on the way, in hundredths of a percent of what goes in, rounded up.
     pub fee_bps: u32,
@@ -301,7 +301,7 @@ pub struct Bridge {
 /// A group of tokens on several chains that LayerZero moves one for one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Oft {
-    /// What the group is called.
+    /// Symbol of the group.
     pub symbol: String,
     /// One for each chain, two at least.
     pub legs: Vec<Leg>,
@@ -318,14 +318,14 @@ pub struct Leg {
     pub contract: String,
     /// LayerZero's number of the chain.
     pub eid: u32,
-    /// Decimal places of what is told to the other chains.
+    /// Decimals of amounts in cross-chain messages.
     pub shared_decimals: u8,
     /// Options that go with every message, hex with `0x`; `0x` leaves it to the contract.
     pub options: String,
-    /// What a message costs in base units of the chain's coin, for when the contract cannot be asked.
-    #[serde(serialize_with = "fingerprint::amount")]
+    /// Default messaging fee in base units of the chain's coin, if the contract does not answer.
+    #[serde(serialize_with = "serialize::amount")]
     pub messaging_fee: Option<U256>,
-    /// What leaving from here costs.
+    /// Terms of sending from this leg.
     pub terms: Terms,
 }
 
@@ -377,7 +377,7 @@ impl BridgeKind {
         }
     }
 
-    /// What people call it.
+    /// Display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ibc => "IBC",

@@ -1,12 +1,15 @@
-//! What is wrong with a registry's files, and where.
+//! Problems of a registry's files and their location.
 //!
-//! Must hold: one line each, which names the file and the key and says what to do; never a value that could be a secret.
+//! # Invariants
+//!
+//! * A problem is one line that names file and key and says what to do.
+//! * It never contains a value that could be a secret.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where something was said.
+/// Position in the files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Place {
     /// The file, relative to the directory that was loaded; `None` for what no single file says.
@@ -23,7 +26,7 @@ impl Place {
         Self { file: Some(Arc::clone(file)), line: None, key: key.into() }
     }
 
-    /// About a part, wherever it was said.
+    /// A problem of a part, independent of its file.
     pub fn about(key: impl Into<String>) -> Self {
         Self { file: None, line: None, key: key.into() }
     }
@@ -33,7 +36,7 @@ impl Place {
         Problem { place: self.clone(), what: what.into(), severity: Severity::Error }
     }
 
-    /// Something that is odd, and may be meant.
+    /// Unusual, and possibly intended.
     pub fn warning(&self, what: impl Into<String>) -> Problem {
         Problem { place: self.clone(), what: what.into(), severity: Severity::Warning }
     }
@@ -75,7 +78,7 @@ impl fmt::Display for Severity {
 pub struct Problem {
     /// Where.
     pub place: Place,
-    /// What it is, and what to do.
+    /// Description and remedy.
     pub what: String,
     /// How bad it is.
     pub severity: Severity,
@@ -112,7 +115,7 @@ pub enum LoadError {
         /// Why not; with the line.
         reason: String,
     },
-    /// A file of our own form says something that cannot be.
+    /// A file of the native format has an invalid value.
     #[error("{}: {}", .0.place, .0.what)]
     Refused(Box<Problem>),
 }

@@ -1,4 +1,4 @@
-//! A registry that is whole: looked up, never changed.
+//! Immutable registry with its lookups.
 
 use std::collections::BTreeMap;
 use std::ops::Index;
@@ -39,7 +39,7 @@ pub struct Registry {
     pub(crate) venues: Vec<Venue>,
     pub(crate) bridge_logos: BTreeMap<BridgeKind, String>,
     pub(crate) hash: String,
-    /// What is wrong with a part: no route uses it.
+    /// Error of a part, which excludes it from routes.
     pub(crate) errors: FxHashMap<Part, String>,
 }
 
@@ -76,8 +76,8 @@ impl Registry {
         references!(self.chains, ChainRef)
     }
 
-    /// All assets; a parent comes before its child. Read from files: by how many steps they are from where they were made,
-    /// then by chain and denomination.
+    /// All assets; a parent comes before its child. Read from files: by how many steps they are from where they were
+    /// made, then by chain and denomination.
     pub fn assets(&self) -> impl Iterator<Item = (AssetRef, &Asset)> {
         references!(self.assets, AssetRef)
     }
@@ -164,8 +164,8 @@ impl Registry {
         &self.paths[asset.index()]
     }
 
-    /// The hops of an asset's path, `port/channel/…`, the latest first; empty if it did not come over a channel. That of
-    /// a wrapped token is that of what it wraps.
+    /// The hops of an asset's path, `port/channel/…`, the latest first; empty if it did not come over a channel. That
+    /// of a wrapped token is that of what it wraps.
     pub fn trace(&self, asset: AssetRef) -> String {
         let mut asset = asset;
         while let Origin::Wrapped { parent, .. } = self[asset].origin {

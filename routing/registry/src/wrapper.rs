@@ -1,9 +1,12 @@
-//! Pairs of minievm's ERC20Wrapper: which of two tokens is the local one and which is the remote one.
+//! Pairs of minievm's ERC20Wrapper: the local and the remote token.
 //!
-//! The contract (minievm `x/evm/contracts/erc20_wrapper/ERC20Wrapper.sol`) makes one token of each pair itself: `toLocal`
-//! makes a local token with 18 decimals for a remote one, `toRemote` makes a remote token with 6 decimals for a local one.
-//! A registry names the token that was made and the one that it was made for, so the decimals tell the direction. Must
-//! hold: tokens that the contract cannot have made are no pair, because a call with the wrong token mints a third one.
+//! The contract (minievm `x/evm/contracts/erc20_wrapper/ERC20Wrapper.sol`) makes one token of each pair: `toLocal`
+//! makes a local token with 18 decimals for a remote one, `toRemote` makes a remote token with 6 decimals for a local
+//! one. A registry names the made token and its origin, so the decimals determine the direction.
+//!
+//! # Invariants
+//!
+//! * A token that the contract cannot have made forms no pair, because a call with a wrong token mints a third one.
 
 use crate::model::{AssetRef, Origin};
 use crate::snapshot::Registry;

@@ -1,7 +1,11 @@
-//! A circuit breaker: after several failures in a row, no request goes to a chain for a while, and then one.
+//! Circuit breaker: after several consecutive failures, a chain gets no request for a while, then a single probe. Pure.
 //!
-//! Pure. Must hold: while the circuit is open, at most one request is on its way; one answer closes it; a request that
-//! never reports back delays the next one by [`LEASE`] and no more, and a clock that is set back by [`LAST_PAUSE`].
+//! # Invariants
+//!
+//! * While the circuit is open, at most one request is in flight.
+//! * One answer closes the circuit.
+//! * A request that never reports back delays the next one by at most [`LEASE`]; a clock that is set back, by at most
+//!   [`LAST_PAUSE`].
 
 use std::time::Duration;
 
@@ -11,7 +15,7 @@ const THRESHOLD: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest that a chain that answers again has to wait for its next request.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
-/// How long a probe may take: a few endpoints of a chain, each with the timeout of a question.
+/// How long a probe may take: a few endpoints of a chain, each with the timeout of a query.
 const LEASE: Duration = Duration::from_secs(30);
 
 /// Whether requests may be sent.
@@ -68,7 +72,7 @@ impl Breaker {
     /// No answer came. Says whether that opened the circuit.
     pub(crate) fn failed(&mut self, now: i64) -> bool {
         if let Some(open) = &mut self.open {
-            // Requests that were sent before it opened say nothing new.
+            // Results of requests sent before it opened are ignored.
             if std::mem::take(&mut open.probing) {
                 open.pause = (2 * open.pause).min(LAST_PAUSE);
                 open.until = later(now, open.pause);
@@ -86,7 +90,7 @@ impl Breaker {
 }
 
 impl Open {
-    /// Further away than any pause is only what an earlier clock said that was ahead.
+    /// A later time can only come from a clock that has been set back since.
     fn is_over(&self, now: i64) -> bool {
         self.until <= now || self.until > later(now, LAST_PAUSE.max(LEASE))
     }

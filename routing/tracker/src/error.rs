@@ -1,4 +1,4 @@
-//! What can go wrong in a tracker, apart from nodes that do not answer.
+//! Errors of the tracker, apart from node errors.
 
 use crate::unseen::Limit;
 
@@ -22,9 +22,9 @@ pub enum Error {
          wrote it, or another directory"
     )]
     Format {
-        /// What it has.
+        /// Format of the database.
         found: u64,
-        /// What this version writes.
+        /// Format of this version.
         known: u64,
     },
     /// An answer cannot be written as JSON.

@@ -1,8 +1,10 @@
-//! What a found transaction says about packets, deposits and withdrawals.
+//! Parsing of IBC and bridge events of a found transaction. Pure.
 //!
-//! Pure. Must hold: all that is said of one thing was read from one event, since a node may find a transaction by
-//! attributes of several; what belongs together is told by the message it came from, or where old nodes do not write
-//! that, by what stands between two packets. Texts of chains never fail: what cannot be read is not there.
+//! # Invariants
+//!
+//! * All attributes of one result come from one event, because a node may match attributes of several events.
+//! * Related events are grouped by their message index, or for old nodes without it, by position between two packets.
+//! * Chain data never causes a failure: an event that does not parse is ignored.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,7 +1,9 @@
-//! What is known of one step of a transfer: the evidence, found on chains, and nothing else.
+//! Evidence about one hop of a transfer, as found on chains.
 //!
-//! Must hold: a hop is written to disk as it is, so a member is only ever added, with a default; every text comes from
-//! a chain and is bounded by the answer that it was in.
+//! # Invariants
+//!
+//! * A hop is stored in this form: members are only added, with a default.
+//! * Strings come from chains; the response size limit bounds them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +11,7 @@ use registry::denom;
 
 /// A transaction in a block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct TxRef {
     /// The chain's id.
     pub chain: String,
     /// The hash as it is shown: upper-case hex, or `0x` and lower-case hex on an EVM chain.
@@ -20,7 +22,7 @@ pub struct Seen {
     pub time: Option<i64>,
 }
 
-/// Names a packet in all the world. Both ends of a channel may have the same id, so the sending chain is part of it.
+/// Globally unique packet id. It includes the sending chain, because both ends of a channel may have the same id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PacketId {
     /// The sending chain's id.
@@ -52,12 +54,12 @@ pub struct Packet {
     pub denom: String,
     /// Base units, or how many NFTs.
     pub amount: String,
-    /// Who sent it.
+    /// Sender.
     pub sender: String,
-    /// Whom the receiving chain sends it on to.
+    /// Forwarding by the receiving chain.
     #[serde(default)]
     pub forward: Option<Forward>,
-    /// What the receiving chain calls with it.
+    /// Contract call on the receiving chain.
     #[serde(default)]
     pub hook: Option<Hook>,
 }
@@ -78,16 +80,16 @@ pub struct Hook {
     pub contract: Option<String>,
 }
 
-/// What the receiving chain answered to a packet.
+/// Acknowledgement of a packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ack {
-    /// It took the tokens.
+    /// Success.
     Good,
-    /// It undid everything.
+    /// Error; the tokens are refunded.
     Error {
-        /// The acknowledgement's own words.
+        /// Error text of the acknowledgement.
         message: String,
-        /// The module's words, where the acknowledgement only says that there are some.
+        /// Error text of the module, if the acknowledgement has only a code.
         reason: Option<String>,
     },
 }
@@ -95,18 +97,18 @@ pub enum Ack {
 /// One IBC packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ibc {
-    /// What was sent.
+    /// The packet.
     pub packet: Packet,
-    /// How it follows from the hop before it.
-    pub link: Link,
+    /// Relation to the previous hop.
+    pub link: Relation,
     /// `send_packet`.
-    pub sent: Seen,
+    pub sent: TxRef,
     /// `recv_packet`.
-    pub received: Option<Seen>,
+    pub received: Option<TxRef>,
     /// `acknowledge_packet`.
-    pub acknowledged: Option<Seen>,
+    pub acknowledged: Option<TxRef>,
     /// `timeout_packet`.
-    pub timed_out: Option<Seen>,
+    pub timed_out: Option<TxRef>,
     /// The answer, from whichever chain it was learnt first.
     pub ack: Option<Ack>,
     /// The receiving chain is past the timeout and has not received it: it can only time out.
@@ -114,16 +116,16 @@ pub struct Ibc {
     pub expired: bool,
 }
 
-/// How a hop follows from the one before it.
+/// Relation of a hop to the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Link {
-    /// It is the first.
+pub enum Relation {
+    /// First hop.
     Start,
     /// The receiving chain sent the packet on: if this hop fails, that one does.
     Forward,
     /// A contract that the packet called sent it: if this hop fails, the tokens stay where it began.
     Hook,
-    /// It gives back what the hop before it could not deliver.
+    /// Returns the tokens of a failed hop.
     Refund,
 }
 
@@ -138,18 +140,18 @@ pub struct Deposit {
     pub bridge: u64,
     /// Counts the deposits of the bridge.
     pub l1_sequence: u64,
-    /// What was deposited.
+    /// Denomination on the L1.
     pub l1_denom: String,
-    /// What it becomes on the rollup.
+    /// Denomination on the rollup.
     pub l2_denom: String,
     /// Base units.
     pub amount: String,
     /// The ERC20Wrapper that the hook calls, if it calls one that the registry knows.
     pub wrapper: Option<String>,
     /// `initiate_token_deposit`.
-    pub sent: Seen,
+    pub sent: TxRef,
     /// `finalize_token_deposit`, and how it went.
-    pub finalized: Option<(Seen, Finalized)>,
+    pub finalized: Option<(TxRef, Finalized)>,
 }
 
 /// How a deposit ended on the rollup.
@@ -170,29 +172,29 @@ pub struct Withdrawal {
     pub from: String,
     /// The L1's id and the bridge, if the registry knows them.
     pub to: Option<(String, u64)>,
-    /// How it follows from the hop before it.
-    pub link: Link,
+    /// Relation to the previous hop.
+    pub link: Relation,
     /// Counts the withdrawals of the bridge.
     pub l2_sequence: u64,
-    /// Who withdraws; for a refused deposit the text that was given as its receiver.
+    /// Sender of the withdrawal; for a refunded deposit, its receiver as given.
     pub sender: String,
-    /// Who gets it on the L1.
+    /// Receiver on the L1.
     pub receiver: String,
-    /// What was withdrawn.
+    /// Denomination on the rollup.
     pub l2_denom: String,
-    /// What it is on the L1.
+    /// Denomination on the L1.
     pub l1_denom: String,
     /// Base units.
     pub amount: String,
     /// Seconds between an output and when it can be claimed on.
     pub finalization_seconds: u64,
     /// `initiate_token_withdrawal`.
-    pub sent: Seen,
+    pub sent: TxRef,
     /// The output that covers it, as of height `output_as_of` of the L1.
     pub output: Option<Output>,
-    /// How far the L1 was when its outputs were looked through.
+    /// Height of the L1 when its outputs were scanned.
     pub output_as_of: u64,
-    /// `finalize_token_withdrawal`, or only that the L1 says so.
+    /// `finalize_token_withdrawal`, or the claimed flag in the L1's state.
     pub claimed: Option<Claim>,
 }
 
@@ -202,7 +204,7 @@ pub struct Output {
     /// Its number, from 1.
     pub index: u64,
     /// `propose_output`.
-    pub tx: Seen,
+    pub tx: TxRef,
     /// From when on it can be claimed on; nanoseconds since 1970.
     pub claimable_at: Option<i64>,
 }
@@ -210,11 +212,11 @@ pub struct Output {
 /// That a withdrawal was claimed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The claim; none where the L1's state says that there was one and no node has the transaction.
-    pub tx: Option<Seen>,
+    /// The claim; none if the L1's state has it and no node has the transaction.
+    pub tx: Option<TxRef>,
 }
 
-/// Where a withdrawal is.
+/// Phase of a withdrawal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// The rollup has burnt the tokens.
@@ -234,7 +236,7 @@ pub struct LayerZero {
     pub from: String,
     /// The receiving chain's id, if the registry knows the number.
     pub to: Option<String>,
-    /// Names the message in all the world, 32 bytes in lower-case hex.
+    /// Globally unique message id, 32 bytes in lower-case hex.
     pub guid: String,
     /// LayerZero's number of the receiving chain.
     pub dst_eid: u32,
@@ -247,20 +249,20 @@ pub struct LayerZero {
     /// Base units of the sending chain.
     pub amount: String,
     /// The transaction that sent it.
-    pub sent: Seen,
+    pub sent: TxRef,
     /// `OFTReceived`, with base units of the receiving chain.
-    pub received: Option<(Seen, String)>,
+    pub received: Option<(TxRef, String)>,
     /// `LzReceiveAlert`: it failed and anyone may try again.
-    pub alert: Option<Seen>,
+    pub alert: Option<TxRef>,
     /// `ComposeDelivered`.
-    pub composed: Option<Seen>,
-    /// The next block of the receiving chain to look through.
+    pub composed: Option<TxRef>,
+    /// The next block of the receiving chain to scan.
     pub scanned: Option<u64>,
 }
 
 /// One step of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Hop {
+pub enum ObservedHop {
     /// An IBC packet.
     Ibc(Ibc),
     /// L1 → rollup.
@@ -271,7 +273,7 @@ pub enum Hop {
     LayerZero(LayerZero),
 }
 
-impl Hop {
+impl ObservedHop {
     /// The sending chain's id.
     pub fn from(&self) -> &str {
         match self {
@@ -292,12 +294,12 @@ impl Hop {
         }
     }
 
-    /// How it follows from the hop before it.
-    pub fn link(&self) -> Link {
+    /// Relation to the previous hop.
+    pub fn link(&self) -> Relation {
         match self {
             Self::Ibc(hop) => hop.link,
             Self::Withdrawal(hop) => hop.link,
-            Self::Deposit(_) | Self::LayerZero(_) => Link::Start,
+            Self::Deposit(_) | Self::LayerZero(_) => Relation::Start,
         }
     }
 }

@@ -1,7 +1,11 @@
-//! LayerZero's messages as chains log them: EVM receipts and logs, and events of Move chains.
+//! Parsing of LayerZero messages: EVM receipts and logs, and events of Move chains. Pure.
 //!
-//! Pure. Topics and layouts: router-mechanics §6.4. Must hold: a log counts only with the right topic at the right
-//! place; whatever does not decode is not there.
+//! Topics and layouts: router-mechanics §6.4.
+//!
+//! # Invariants
+//!
+//! * A log counts only with the right topic at the right position.
+//! * A log that does not decode is ignored.
 
 use chain::U256;
 use node::FoundEvent;
@@ -9,8 +13,8 @@ use registry::{ChainRef, Registry};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::hop::{LayerZero, Seen};
-use crate::release::{group, same_contract};
+use crate::asset_location::{group, same_contract};
+use crate::hop::{LayerZero, TxRef};
 
 pub(crate) const OFT_SENT: &str = "0x85496b760a4b7f8d66384b9df21b381f5d1b1e79f229a47aaf4c232edc2fe59a";
 pub(crate) const OFT_RECEIVED: &str = "0xefed6d3500546b29533b128a29e3a94d70788727f0507505ac12eaf2e578fd9c";
@@ -77,7 +81,7 @@ fn quantity(text: &str) -> Option<u64> {
 }
 
 /// The messages that an EVM transaction sent, in the order of its logs.
-pub(crate) fn sent(registry: &Registry, chain: ChainRef, receipt: &Receipt, at: &Seen) -> Vec<LayerZero> {
+pub(crate) fn sent(registry: &Registry, chain: ChainRef, receipt: &Receipt, at: &TxRef) -> Vec<LayerZero> {
     let packets: Vec<_> = receipt.logs.iter().filter_map(Payload::read).collect();
     let message = |log: &Log| {
         let guid = log.topics.get(1).filter(|_| log.is(OFT_SENT))?.strip_prefix("0x")?.to_ascii_lowercase();

@@ -1,56 +1,59 @@
-//! Follows registered transfers over the nodes of their chains, from the transaction that began them to their end.
+//! Transfer tracker: follows registered transactions over the nodes of their chains, from the first to the last hop.
 //!
-//! A transaction is registered with [`Tracker::track`] and then looked at whenever it is due ([`Tracker::poll_due`],
-//! [`Tracker::run`]); [`Tracker::status`] gives the answer of `GET /v2/tx/status`, made ready at the last look. Only what
-//! was never registered, or is deleted ([`Options::retention`], [`Options::unseen_kept`]), has no answer. From the moment of its registration a transaction has the state
-//! `STATE_SUBMITTED`, since both real clients fail on anything else; if no node has seen it within the grace time
-//! ([`Options::submitted_grace`]) it becomes `STATE_ABANDONED`.
+//! [`Tracker::track`] registers a transaction; [`Tracker::poll_due`] and [`Tracker::run`] poll it whenever it is due;
+//! [`Tracker::status`] returns the response of `GET /v2/tx/status`, rendered by the last poll. A hash has no response
+//! if it was never registered or is deleted ([`Options::retention`], [`Options::unseen_kept`]). A registered
+//! transaction starts in `STATE_SUBMITTED`, because both real clients fail on any other state; if no node has it within
+//! the grace time ([`Options::submitted_grace`]), it becomes `STATE_ABANDONED`.
 //!
-//! Must hold: a state is a function of the evidence that was found on chains ([`hop`]); evidence only grows, in whatever
-//! order it is found ([`state`]); what has ended never changes ([`transfer`]).
+//! # Invariants
+//!
+//! * A state is a function of the evidence found on chains ([`hop`]).
+//! * Evidence only grows, in any order of discovery ([`state`]).
+//! * A transfer that has ended never changes ([`transfer`]).
 //!
 //! | module | one job |
 //! |---|---|
-//! | [`hop`] | what is known of one step of a transfer |
-//! | [`state`] | what a piece of evidence adds to it |
-//! | [`transfer`] | what steps mean together |
-//! | [`record`] | a registered transaction, and when it is looked at next |
-//! | [`question`] | what can be asked about a step |
-//! | [`mod@status`] | the answer |
-//! | `ask`, `search`, `nodes` | what is asked of nodes, and what their answers say |
-//! | `start`, `event`, `layer_zero` | what transactions say |
-//! | `release` | which tokens are where |
-//! | `look` | one look |
-//! | [`queue`], `poll` | what is due, by chain; all looks, and deleting what is over |
-//! | `limiter`, `breaker` | how much a chain is asked at once; when it is not asked |
-//! | `unseen` | how many hashes that no node has seen are registered |
-//! | `tracker`, `tables`, `migrate` | registering and storing; what is on disk; databases of the first format |
+//! | [`hop`] | evidence about one hop of a transfer |
+//! | [`state`] | state machine of one hop |
+//! | [`transfer`] | state of a chain of hops |
+//! | [`record`] | a registered transaction and its schedule |
+//! | [`hop_query`] | open queries about a hop |
+//! | [`mod@status`] | response of `/v2/tx/status` |
+//! | `chain_queries`, `search`, `nodes` | node queries and their results |
+//! | `detect`, `event`, `layer_zero` | parsing of transactions and events |
+//! | `asset_location` | chain and denomination of the tokens |
+//! | `poll_tx` | one poll of one transaction |
+//! | [`queue`], `poll` | due transactions by chain; polling and deletion |
+//! | `limiter`, `breaker` | concurrency limit and circuit breaker of a chain |
+//! | `unseen` | quotas for hashes that no node has |
+//! | `tracker`, `tables`, `migrate` | registration and storage; database tables; migration from format 1 |
 //!
 //! # When a transfer is in error
 //!
-//! `STATE_PENDING_ERROR` is told only when success is impossible, because a wallet takes it for the end: an error
-//! acknowledgement was written, or the receiving chain is past a packet's timeout, has not received it, and nobody will
-//! send it again. A packet in that second state stays `TRANSFER_PENDING` with no error of its own until its timeout is
-//! proved to the sending chain; nobody may ever do that, so it may end as `STATE_ABANDONED`.
+//! `STATE_PENDING_ERROR` is reported only when success is impossible, because a wallet treats it as final: an error
+//! acknowledgement was written, or the receiving chain is past a packet's timeout without having received it, and no
+//! chain will resend it. A packet in the second state stays `TRANSFER_PENDING` without an error of its own until its
+//! timeout is proved to the sending chain. A relayer may never do that, so the transfer may end as `STATE_ABANDONED`.
 
-mod ask;
+mod asset_location;
 mod breaker;
+mod chain_queries;
+mod detect;
 mod error;
 mod event;
 pub mod hop;
+pub mod hop_query;
 mod layer_zero;
 mod limiter;
-mod look;
 mod migrate;
 mod nodes;
 pub mod options;
 mod poll;
-pub mod question;
+mod poll_tx;
 pub mod queue;
 pub mod record;
-mod release;
 mod search;
-mod start;
 pub mod state;
 pub mod status;
 mod tables;
@@ -58,9 +61,9 @@ mod tracker;
 pub mod transfer;
 mod unseen;
 
+pub use detect::detect_hops;
 pub use error::{BadHash, Error, Refused, StatusError};
 pub use options::Options;
 pub use poll::Polled;
-pub use start::starts;
 pub use tracker::{Tracked, Tracker};
 pub use unseen::Limit;

@@ -1,7 +1,10 @@
-//! How much one chain is asked at once, and whether it is asked at all.
+//! Concurrency limit and circuit breaker of one chain.
 //!
-//! Must hold: requests to one chain never wait for those to another; what waits for a chain is bounded; a chain whose
-//! nodes do not answer is asked by one request at a time ([`crate::breaker`]).
+//! # Invariants
+//!
+//! * Requests to one chain never wait for requests to another chain.
+//! * The number of polls that wait for a chain is bounded.
+//! * A chain whose nodes do not answer receives one request at a time ([`crate::breaker`]).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,20 +13,20 @@ use node::Kind;
 use tokio::sync::Semaphore;
 
 use crate::breaker::{Breaker, State};
-use crate::search::Unanswered;
+use crate::search::QueryError;
 
-/// Looks of other chains' queues that may wait for this chain; the next ones try again later. Each is a few KiB.
+/// Polls of other chains' queues that may wait for this chain; the next ones try again later. Each is a few KiB.
 const WAITING: usize = 256;
 
 /// The limits of one chain.
 pub(crate) struct Limiter {
     chain: String,
-    /// Questions on their way.
+    /// Queries in flight.
     slots: Semaphore,
-    /// Looks that were begun in this chain's queue and have asked no other chain yet.
-    looks: Arc<Semaphore>,
+    /// Polls of this chain's queue that have queried no other chain yet.
+    polls: Arc<Semaphore>,
     /// How many those are at most.
-    pub(crate) most_looks: usize,
+    pub(crate) max_polls: usize,
     waiting: AtomicUsize,
     breaker: Mutex<Breaker>,
 }
@@ -31,39 +34,39 @@ pub(crate) struct Limiter {
 /// One of [`WAITING`].
 pub(crate) struct Waiting(Arc<Limiter>);
 
-/// One of [`Limiter::most_looks`].
-pub(crate) type LookPermit = tokio::sync::OwnedSemaphorePermit;
+/// One of [`Limiter::max_polls`].
+pub(crate) type PollPermit = tokio::sync::OwnedSemaphorePermit;
 
 impl Limiter {
-    /// Sends `concurrency` questions at once.
+    /// Allows `concurrency` queries at once.
     pub(crate) fn new(chain: &str, concurrency: usize) -> Self {
         let concurrency = concurrency.max(1);
-        // Enough to keep all slots busy while looks are read and written.
-        let most_looks = 2 * concurrency;
+        // Enough to keep all slots busy while polls are read and written.
+        let max_polls = 2 * concurrency;
         Self {
             chain: chain.to_owned(),
             slots: Semaphore::new(concurrency),
-            looks: Arc::new(Semaphore::new(most_looks)),
-            most_looks,
+            polls: Arc::new(Semaphore::new(max_polls)),
+            max_polls,
             waiting: AtomicUsize::new(0),
             breaker: Mutex::default(),
         }
     }
 
-    pub(crate) fn free_looks(&self) -> usize {
-        self.looks.available_permits()
+    pub(crate) fn free_polls(&self) -> usize {
+        self.polls.available_permits()
     }
 
-    pub(crate) fn begin_look(&self) -> Option<LookPermit> {
-        Arc::clone(&self.looks).try_acquire_owned().ok()
+    pub(crate) fn begin_poll(&self) -> Option<PollPermit> {
+        Arc::clone(&self.polls).try_acquire_owned().ok()
     }
 
     /// A place among those that wait for this chain.
-    pub(crate) fn wait(self: &Arc<Self>) -> Result<Waiting, Unanswered> {
+    pub(crate) fn wait(self: &Arc<Self>) -> Result<Waiting, QueryError> {
         let one_more = |waiting: usize| (waiting < WAITING).then_some(waiting + 1);
         match self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
             Ok(_) => Ok(Waiting(Arc::clone(self))),
-            Err(_) => Err(Unanswered::Busy { chain: self.chain.clone() }),
+            Err(_) => Err(QueryError::Busy { chain: self.chain.clone() }),
         }
     }
 
@@ -75,9 +78,9 @@ impl Limiter {
     pub(crate) async fn call<T>(
         &self,
         clock: &dyn Fn() -> i64,
-        ask: impl Future<Output = Result<T, Unanswered>>,
-    ) -> Result<T, Unanswered> {
-        let silent = || Unanswered::Silent { chain: self.chain.clone() };
+        ask: impl Future<Output = Result<T, QueryError>>,
+    ) -> Result<T, QueryError> {
+        let silent = || QueryError::Silent { chain: self.chain.clone() };
         let _slot = self.slots.acquire().await.map_err(|_| silent())?;
         if !self.breaker.lock().unwrap_or_else(PoisonError::into_inner).admit(clock()) {
             return Err(silent());
@@ -104,12 +107,12 @@ impl Drop for Waiting {
     }
 }
 
-/// Whether a chain did not answer at all. An answer that this one question failed is one: otherwise a hash that a node
+/// Whether a chain did not answer at all. An answer that this one query failed is one: otherwise a hash that a node
 /// cannot search for would stop the requests of everybody else.
-fn is_silence(failure: &Unanswered) -> bool {
+fn is_silence(failure: &QueryError) -> bool {
     match failure {
-        Unanswered::Node(node::Error::Faulty { .. } | node::Error::Malformed { .. }) => false,
-        Unanswered::Node(error) => error.kind() == Kind::Transient,
+        QueryError::Node(node::Error::Faulty { .. } | node::Error::Malformed { .. }) => false,
+        QueryError::Node(error) => error.kind() == Kind::Transient,
         _ => false,
     }
 }

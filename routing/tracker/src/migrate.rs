@@ -1,6 +1,9 @@
-//! Databases of format 1, which had one queue for all chains and no place for what is over.
+//! Migration of databases of format 1, which had one queue for all chains and no class for ended transactions.
 //!
-//! Must hold: it can be interrupted anywhere and begun again; what cannot be read is left where it is.
+//! # Invariants
+//!
+//! * The migration is idempotent and can be interrupted anywhere.
+//! * Unreadable rows are left in place.
 
 use store::key::All;
 use store::{Bounds, Counts, Durability, Order, Store, Table as _, Txn, for_each_row, table};

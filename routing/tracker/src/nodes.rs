@@ -1,7 +1,10 @@
-//! The clients of the chains in the registry, made when they are first needed and again when their addresses change.
+//! Node clients by chain: created on first use and again when the addresses change.
 //!
-//! Must hold: the number of clients is that of the chains asked; an address that is none is told to the log once and
-//! left out; the limits of a chain outlive a change of its addresses.
+//! # Invariants
+//!
+//! * There is at most one set of clients per queried chain.
+//! * An invalid address is logged once and skipped.
+//! * The limiter of a chain survives a change of its addresses.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +23,7 @@ pub(crate) struct Clients {
     pub(crate) evm: Option<Evm>,
 }
 
-/// The clients of all chains that were asked so far.
+/// The clients of all chains that were queried so far.
 pub(crate) struct Nodes {
     limits: Limits,
     concurrency: usize,
@@ -31,7 +34,7 @@ pub(crate) struct Nodes {
 impl Nodes {
     pub(crate) fn new(timeout: Duration, concurrency: usize) -> Self {
         const MIB: usize = 1 << 20;
-        // A page of transactions with all their events is a few MiB; a whole block of them is not asked for.
+        // A page of transactions with all their events is a few MiB; whole blocks are never fetched.
         let limits = Limits {
             connect: timeout,
             timeout,

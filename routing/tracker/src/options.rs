@@ -1,45 +1,45 @@
-//! How often, how long and how much: the bounds of following.
+//! Options of the tracker: intervals, timeouts and limits.
 
 use std::time::Duration;
 
 /// The bounds of a [`crate::Tracker`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// A registered transaction that no node has seen for so long is given up.
+    /// A registered transaction that no node has seen for so long is abandoned.
     pub submitted_grace: Duration,
-    /// A transfer that has not moved for so long is given up; later if a packet's own timeout is later, up to
+    /// A transfer that has not moved for so long is abandoned; later if a packet's own timeout is later, up to
     /// [`Options::LONGEST_STALL`] times this.
     pub stall: Duration,
     /// How long the acknowledgements of a transfer that is over are waited for.
-    pub settle: Duration,
-    /// A withdrawal is given up when it could have been claimed for so long.
+    pub post_final_watch: Duration,
+    /// A withdrawal is abandoned when it could have been claimed for so long.
     pub claim_margin: Duration,
-    /// How long a transfer that was given up is still looked at, every [`Options::background_every`].
-    pub background: Duration,
+    /// How long a transfer that was abandoned is still polled, every [`Options::abandoned_recheck_every`].
+    pub abandoned_recheck: Duration,
     /// The same for a transaction that no node has seen; then it is deleted.
     pub unseen_kept: Duration,
     /// How often that is.
-    pub background_every: Duration,
-    /// While nodes do not answer, nothing is given up before this, and what no node has seen is deleted after it.
-    pub silence: Duration,
+    pub abandoned_recheck_every: Duration,
+    /// While nodes do not answer, nothing is abandoned before this, and what no node has seen is deleted after it.
+    pub outage_grace: Duration,
     /// How long a transfer is kept after its last change, once nothing is left to learn of it.
     pub retention: Duration,
     /// Transactions that no node has seen: how many of them one client may have registered ...
     pub unseen_per_client: usize,
-    /// ... and how many all clients together on one chain. A full chain deletes what was given up first.
+    /// ... and how many all clients together on one chain. A full chain deletes what was abandoned first.
     pub unseen_per_chain: usize,
     /// The receiving chain has to be so far past a packet's timeout before the packet counts as lost: a search may lag
     /// behind the chain.
     pub expiry_margin: Duration,
-    /// Questions to one chain that are asked at once.
+    /// Concurrent queries per chain.
     pub concurrency: usize,
-    /// The longest that a node may take for one question.
+    /// The longest that a node may take for one query.
     pub question_timeout: Duration,
-    /// When a transfer is looked at: since the last change so long (first), every so often (second). In rising order.
+    /// When a transfer is polled: since the last change so long (first), every so often (second). In rising order.
     pub plan: Vec<(Duration, Duration)>,
-    /// Blocks of an EVM chain that are looked through in one question.
+    /// Blocks of an EVM chain that are scanned in one query.
     pub log_range: u64,
-    /// Bytes of the file system that are left free: below it nothing is registered or looked at.
+    /// Bytes of the file system that are left free: below it nothing is registered or polled.
     pub reserve_bytes: u64,
 }
 
@@ -47,14 +47,14 @@ impl Options {
     /// See [`Options::stall`].
     pub const LONGEST_STALL: u32 = 6;
 
-    /// How long to wait for the next look when nothing changed for `quiet`.
+    /// How long to wait for the next poll when nothing changed for `quiet`.
     pub fn pace(&self, quiet: Duration) -> Duration {
         let step = self.plan.iter().rev().find(|(after, _)| *after <= quiet);
         step.map_or(Duration::from_secs(1), |(_, every)| *every).max(Duration::from_millis(1))
     }
 
-    /// The same for a transaction that was registered so long ago and that no node has seen: half of that time again, so
-    /// that a made-up hash costs a bounded number of questions. The last look is when the grace time is over.
+    /// The same for a transaction that was registered so long ago and that no node has seen: half of that time again,
+    /// so that a made-up hash costs a bounded number of queries. The last poll is when the grace time is over.
     pub fn unseen_pace(&self, quiet: Duration) -> Duration {
         const SHORTEST: Duration = Duration::from_secs(1);
         const LONGEST: Duration = Duration::from_mins(1);
@@ -70,12 +70,12 @@ impl Default for Options {
         Self {
             submitted_grace: Duration::from_mins(5),
             stall: Duration::from_mins(30),
-            settle: Duration::from_hours(1),
+            post_final_watch: Duration::from_hours(1),
             claim_margin: Duration::from_hours(7 * 24),
-            background: Duration::from_hours(24),
-            background_every: Duration::from_mins(10),
+            abandoned_recheck: Duration::from_hours(24),
+            abandoned_recheck_every: Duration::from_mins(10),
             unseen_kept: Duration::from_hours(1),
-            silence: Duration::from_hours(24),
+            outage_grace: Duration::from_hours(24),
             retention: Duration::from_hours(30 * 24),
             // A wallet has a few; a web site that is not named as a proxy may have those of many users.
             unseen_per_client: 100,

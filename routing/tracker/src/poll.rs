@@ -1,8 +1,12 @@
-//! Looks at what is due, chain by chain, and deletes what is over.
+//! Scheduler: polls due transactions chain by chain and deletes expired ones.
 //!
-//! Must hold: looks of one chain's queue never wait for those of another; of a queue, what is new is looked at first; a
-//! transaction is looked at once at a time; while a chain does not answer, what needs its answer first stays where it is
-//! and costs nothing. A row that cannot be read is put off by [`PUT_OFF`], and a full disk is waited for.
+//! # Invariants
+//!
+//! * Polls of one chain's queue never wait for those of another chain.
+//! * Within a queue, new transactions are polled first.
+//! * A transaction has at most one poll in progress.
+//! * While a chain does not answer, transactions that need it first keep their position and cost nothing.
+//! * An unreadable row is postponed by [`PUT_OFF`]; a full disk pauses polling.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -17,19 +21,19 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use store::key::Text;
 
-use crate::ask::{Asker, Home};
 use crate::breaker::State;
+use crate::chain_queries::{ChainQueries, HomeSlot};
 use crate::error::Error;
-use crate::limiter::LookPermit;
+use crate::limiter::PollPermit;
 use crate::queue::{Class, Place};
 use crate::record::moment;
 use crate::tables::TxKey;
 use crate::tracker::Tracker;
 
-/// What looking at everything that was due came to.
+/// Result of polling everything that was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polled {
-    /// Transactions that were looked at.
+    /// Transactions that were polled.
     pub polled: usize,
     /// Those whose answer is another one now.
     pub changed: usize,
@@ -41,16 +45,16 @@ pub struct Polled {
 const IDLE: Duration = Duration::from_mins(1);
 /// How often commits are brought to the device while there is always something to do.
 const SYNC: Duration = Duration::from_secs(5);
-/// Nanoseconds; a clock that is set back by less delays a look by no more than that.
+/// Nanoseconds; a clock that is set back by less delays a poll by no more than that.
 const SET_BACK: i64 = 1_000_000_000;
-/// How often a full disk is asked for room.
+/// Interval of free-space checks while the disk is full.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(500);
 /// How long a row that cannot be read is left alone.
 const PUT_OFF: Duration = Duration::from_hours(24);
-/// Rows of a chain that are deleted in one go, between looks.
+/// Rows of a chain deleted per batch, between polls.
 const DELETED: usize = 256;
 
-/// The looks that are on their way.
+/// Polls in flight.
 struct Looks<'a> {
     tracker: &'a Tracker,
     clock: &'a dyn Fn() -> i64,
@@ -59,7 +63,7 @@ struct Looks<'a> {
     in_flight: HashMap<String, HashSet<Hash>>,
 }
 
-/// A look that is over.
+/// A finished poll.
 struct Done {
     key: TxKey,
     place: Place,
@@ -67,8 +71,8 @@ struct Done {
 }
 
 impl Tracker {
-    /// Looks once at every transaction that is due at `now`, and stores what is new. Nodes that do not answer are no error:
-    /// what depends on them stays as it is and is looked at again.
+    /// Polls once every transaction that is due at `now`, and stores what is new. Nodes that do not answer are no
+    /// error: what depends on them stays as it is and is polled again.
     pub async fn poll_due(&self, now: Timestamp) -> Result<Polled, Error> {
         let _alone = self.polling.lock().await;
         let clock = || now.unix_nanos();
@@ -85,7 +89,7 @@ impl Tracker {
         Ok(Polled { polled, changed, next_due: self.next_due(now.unix_nanos())? })
     }
 
-    /// Looks at what is due, as it becomes due, until `stop` resolves. Ends early only if the database fails.
+    /// Polls what is due, as it becomes due, until `stop` resolves. Ends early only if the database fails.
     pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         tokio::pin!(stop);
         let _alone = self.polling.lock().await;
@@ -132,20 +136,20 @@ impl Tracker {
         }
     }
 
-    /// How long until something may be looked at that was not due at `now`, when looks were last begun. Not at a later
+    /// How long until something may be polled that was not due at `now`, when polls were last begun. Not at a later
     /// time: what became due in between would be waited for by nobody.
     fn wait(&self, now: i64) -> Duration {
         let mut soonest = u64::MAX;
         for (chain, first) in self.queues.chains() {
             let state = self.nodes.limiter(&chain).state(now);
-            for class in Class::LOOKS {
+            for class in Class::POLLED {
                 let at = match (class, state) {
                     (Class::New | Class::Unseen | Class::Abandoned, State::Open(until)) => {
                         first.of(class).max(moment(until))
                     }
                     _ => first.of(class),
                 };
-                // What is due already waits for the end of a look, and not for a time.
+                // What is due already waits for the end of a poll, and not for a time.
                 if at > moment(now) {
                     soonest = soonest.min(at);
                 }
@@ -161,7 +165,7 @@ impl Tracker {
                 State::Open(until) => moment(until),
                 _ => 0,
             };
-            for class in Class::LOOKS {
+            for class in Class::POLLED {
                 let first = self.queues.due(&*self.store, &chain, class, u64::MAX, 1)?;
                 let at = first.first().map(|(at, _)| (*at).max(earliest));
                 soonest = soonest.into_iter().chain(at).min();
@@ -170,7 +174,7 @@ impl Tracker {
         Ok(soonest.map(|at| Timestamp::from_unix_nanos(i64::try_from(at).unwrap_or(i64::MAX))))
     }
 
-    /// Moves the queues with a clock that was set back: nothing would be looked at for as long as it was ahead.
+    /// Moves the queues with a clock that was set back: nothing would be polled for as long as it was ahead.
     fn follow_clock(&self, now: i64) -> Result<(), Error> {
         let back = self.latest.swap(now, Ordering::Relaxed).saturating_sub(now);
         if back < SET_BACK {
@@ -178,7 +182,7 @@ impl Tracker {
         }
         tracing::warn!(seconds = back / SET_BACK, "the clock was set back, looks are due earlier by as much");
         for (chain, _) in self.queues.chains() {
-            for class in Class::LOOKS {
+            for class in Class::POLLED {
                 let rows = self.queues.due(&*self.store, &chain, class, u64::MAX, usize::MAX)?;
                 for (at, hash) in rows.into_iter().filter(|(at, _)| *at > moment(now)) {
                     let key = (Text::from(chain.as_str()), hash);
@@ -198,7 +202,7 @@ impl Tracker {
         for (chain, _) in self.queues.chains() {
             let is_silent = matches!(self.nodes.limiter(&chain).state(now), State::Open(_));
             let unseen = Class::UNSEEN.into_iter().filter(|_| is_silent);
-            let unseen = unseen.map(|class| (class, before(self.options.silence)));
+            let unseen = unseen.map(|class| (class, before(self.options.outage_grace)));
             for (class, by) in unseen.chain([(Class::Ended, before(self.options.retention))]) {
                 let rows = self.queues.due(&*self.store, &chain, class, by, DELETED)?;
                 is_more |= rows.len() == DELETED;
@@ -216,11 +220,11 @@ impl<'a> Looks<'a> {
         Self { tracker, clock, running: FuturesUnordered::new(), in_flight: HashMap::new() }
     }
 
-    /// Begins as many looks as may begin now.
+    /// Starts as many polls as the limits allow.
     fn begin(&mut self, now: i64) -> Result<(), Error> {
         self.tracker.follow_clock(now)?;
         for (chain, first) in self.tracker.queues.chains() {
-            if Class::LOOKS.iter().any(|class| first.of(*class) <= moment(now)) {
+            if Class::POLLED.iter().any(|class| first.of(*class) <= moment(now)) {
                 self.begin_of(&chain, now)?;
             }
         }
@@ -229,15 +233,15 @@ impl<'a> Looks<'a> {
 
     fn begin_of(&mut self, chain: &str, now: i64) -> Result<(), Error> {
         let limiter = self.tracker.nodes.limiter(chain);
-        let most = limiter.most_looks;
+        let most = limiter.max_polls;
         let state = limiter.state(now);
         let mut probes = 1;
-        for class in Class::LOOKS {
+        for class in Class::POLLED {
             let n_running = self.in_flight.get(chain).map_or(0, HashSet::len);
             // A part is left for what is seen already, which junk must not delay.
             let spared = if class == Class::Followed { 0 } else { most / 4 };
-            let free = limiter.free_looks().saturating_sub(spared);
-            // Reading the queue anew for every look that ends would cost more than the look. Less than is spared.
+            let free = limiter.free_polls().saturating_sub(spared);
+            // Re-reading the queue after every poll would cost more than the poll.
             let worth = if matches!(class, Class::New | Class::Followed) { most / 8 } else { most / 2 };
             let limit = match (class, state) {
                 _ if free < worth && n_running > 0 => 0,
@@ -248,7 +252,7 @@ impl<'a> Looks<'a> {
             if limit == 0 {
                 continue;
             }
-            // Those on their way stand before the others.
+            // Transactions in flight are first in the queue.
             let tracker = self.tracker;
             let rows = tracker.queues.due(&*tracker.store, chain, class, moment(now), limit + n_running)?;
             let mut begun = 0;
@@ -257,7 +261,7 @@ impl<'a> Looks<'a> {
                 if is_running || begun == limit {
                     continue;
                 }
-                let Some(permit) = limiter.begin_look() else { break };
+                let Some(permit) = limiter.begin_poll() else { break };
                 self.add(chain, hash, Place { class, at }, permit);
                 begun += 1;
             }
@@ -268,22 +272,22 @@ impl<'a> Looks<'a> {
         Ok(())
     }
 
-    fn add(&mut self, chain: &str, hash: Hash, place: Place, permit: LookPermit) {
+    fn add(&mut self, chain: &str, hash: Hash, place: Place, permit: PollPermit) {
         self.in_flight.entry(chain.to_owned()).or_default().insert(hash);
         let (tracker, clock, chain) = (self.tracker, self.clock, chain.to_owned());
         self.running.push(Box::pin(async move {
             let key = (Text(chain), hash);
             let registry = Arc::clone(&tracker.registry.borrow());
-            let home = Home { chain: &key.0.0, permit: Mutex::new(Some(permit)), left: &tracker.wake };
+            let home = HomeSlot { chain: &key.0.0, permit: Mutex::new(Some(permit)), left: &tracker.wake };
             let (nodes, options) = (&tracker.nodes, &tracker.options);
-            let asker = Asker { registry: &registry, nodes, options, now: clock(), clock, home };
-            let outcome = tracker.look(&asker, &key, place).await;
-            drop(asker);
+            let queries = ChainQueries { registry: &registry, nodes, options, now: clock(), clock, home };
+            let outcome = tracker.poll_one(&queries, &key, place).await;
+            drop(queries);
             Done { key, place, outcome }
         }));
     }
 
-    /// Takes note of the end of a look, and of those that are over as well, so that the queues are read once for all of
+    /// Takes note of the end of a poll, and of those that are over as well, so that the queues are read once for all of
     /// them. Says how many they are, and how many have another answer now.
     fn end_with_others(&mut self, done: Done) -> Result<(usize, usize), Error> {
         let (mut ended, mut changed) = (1, usize::from(self.end(done)?));
@@ -294,7 +298,7 @@ impl<'a> Looks<'a> {
         Ok((ended, changed))
     }
 
-    /// Takes note of the end of a look; says whether the answer is another one now.
+    /// Handles the end of a poll; returns true if the response changed.
     fn end(&mut self, done: Done) -> Result<bool, Error> {
         let Done { key, place, outcome } = done;
         if let Some(running) = self.in_flight.get_mut(&key.0.0) {

@@ -1,7 +1,10 @@
-//! The queues of the chains: which transactions are looked at next, and which are deleted next.
+//! Polling queues by chain: the order of polls and deletions.
 //!
-//! Must hold: a chain's queue is read without those of others; a row that is written is found by the next read; in memory
-//! there are a few numbers for each chain that ever had a row, and nothing for a transaction.
+//! # Invariants
+//!
+//! * A chain's queue is read without rows of other chains.
+//! * A read after a commit finds the committed row.
+//! * Memory holds a few numbers per chain that ever had a row, and nothing per transaction.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,16 +15,16 @@ use store::{Order, Store, table};
 
 use crate::tables::Queue;
 
-/// The classes of a chain's queue, in the order in which they are looked at.
+/// The classes of a chain's queue, in the order in which they are polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Registered, and not looked at since.
+    /// Registered, and not polled since.
     New = 0,
     /// Seen on its chain; it, or what it began, is not over.
     Followed = 1,
     /// Looked at, and no node has it.
     Unseen = 2,
-    /// No node had it for so long that it was given up.
+    /// No node had it for so long that it was abandoned.
     Abandoned = 3,
     /// Nothing is left to learn: kept for [`crate::Options::retention`] from the time in the row on.
     Ended = 4,
@@ -37,9 +40,9 @@ pub struct Place {
 }
 
 impl Class {
-    /// Those that are looked at.
-    pub(crate) const LOOKS: [Self; 4] = [Self::New, Self::Followed, Self::Unseen, Self::Abandoned];
-    /// Those that no node has seen.
+    /// Classes that are polled.
+    pub(crate) const POLLED: [Self; 4] = [Self::New, Self::Followed, Self::Unseen, Self::Abandoned];
+    /// Classes of transactions that no node has.
     pub(crate) const UNSEEN: [Self; 3] = [Self::New, Self::Unseen, Self::Abandoned];
 
     pub(crate) fn key(self) -> u8 {
@@ -66,7 +69,7 @@ impl First {
 }
 
 impl Queues {
-    /// Those of all chains in the database.
+    /// Opens the queues of all chains in the database.
     pub(crate) fn open(store: &dyn Store) -> Result<Self, store::Error> {
         let snapshot = store.snapshot()?;
         let mut chains = BTreeMap::new();
@@ -80,7 +83,7 @@ impl Queues {
         Ok(Self(Mutex::new(chains)))
     }
 
-    /// A row was committed.
+    /// Records a committed row.
     pub(crate) fn added(&self, chain: &str, place: Place) {
         let mut chains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match chains.get_mut(chain) {
@@ -94,7 +97,7 @@ impl Queues {
         }
     }
 
-    /// All chains that ever had a row.
+    /// All chains that have ever had a row.
     pub(crate) fn chains(&self) -> Vec<(String, First)> {
         let chains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         chains.iter().map(|(chain, first)| (chain.clone(), *first)).collect()
@@ -109,7 +112,7 @@ impl Queues {
         by: u64,
         limit: usize,
     ) -> Result<Vec<(u64, Hash)>, store::Error> {
-        // Held from before the snapshot: a row that is committed later is told to us later.
+        // Locked before the snapshot, so that `added` reports every later row.
         let mut chains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(first) = chains.get_mut(chain).map(|first| first.of_mut(class)) else {
             return Ok(Vec::new());

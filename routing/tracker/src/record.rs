@@ -1,13 +1,17 @@
-//! A registered transaction with all that is known of it, and when it is looked at next.
+//! A registered transaction with its evidence and its polling schedule. Pure.
 //!
-//! Pure. Must hold: a transfer is given up only after a look that got all its answers; whatever is not over, and not
-//! given up for long, is looked at again; whatever is over stops being looked at some day.
+//! # Invariants
+//!
+//! * A transfer is abandoned only after a poll that got all its answers, or after an outage longer than
+//!   [`Options::outage_grace`].
+//! * An unfinished transfer that is not long abandoned has a next poll.
+//! * Polling of every finished transfer stops eventually.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::hop::{Hop, Seen};
+use crate::hop::{ObservedHop, TxRef};
 use crate::options::Options;
 use crate::queue::{Class, Place};
 use crate::transfer::{State, Transfer};
@@ -26,31 +30,31 @@ pub struct Record {
     pub since: i64,
     /// Counts the changes of this record.
     pub generation: u64,
-    /// When it is looked at next; none if it no longer is.
+    /// Time of the next poll; none if polling has ended.
     pub due: Option<u64>,
-    /// Who registered it, for as long as no node has seen it; see `unseen`.
+    /// Client that registered it, until a node has it; see `unseen`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<u64>,
-    /// What became of the transaction itself.
+    /// Outcome of the transaction itself.
     pub source: Source,
-    /// What it began.
+    /// Transfers that it started.
     pub transfers: Vec<Transfer>,
 }
 
-/// What became of a transaction on its own chain.
+/// Outcome of a transaction on its own chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// No node has it.
     Unseen {
-        /// Whether it was given up, after how many seconds.
+        /// Whether it was abandoned, after how many seconds.
         abandoned: Option<u64>,
     },
-    /// An EVM node has it, and nothing can be said of it before its block is final.
+    /// An EVM node has it, but its block is not final.
     Unsure,
     /// It was executed.
     Executed {
         /// Where.
-        tx: Seen,
+        tx: TxRef,
         /// Whether its block can no longer change.
         is_final: bool,
     },
@@ -58,7 +62,7 @@ pub enum Source {
     Failed {
         /// The module's code, where there is one.
         code: Option<u64>,
-        /// Its words.
+        /// Error text.
         message: String,
     },
 }
@@ -79,7 +83,7 @@ impl Record {
         }
     }
 
-    /// Takes up again what was given up. Says whether anything was.
+    /// Resumes abandoned transfers; returns true if there were any.
     pub fn revive(&mut self, now: i64) -> bool {
         let mut revived = false;
         if let Source::Unseen { abandoned: abandoned @ Some(_) } = &mut self.source {
@@ -100,10 +104,10 @@ impl Record {
         revived
     }
 
-    /// Gives up what has not moved for too long, and sets when to look next. `answered` is whether every question of
-    /// this look was answered.
+    /// Gives up what has not moved for too long, and sets when to poll next. `answered` is whether every query of
+    /// this poll was answered.
     pub fn schedule(&mut self, now: i64, answered: bool, options: &Options) {
-        // By a clock that was set back since, or nothing would be given up until it is there again.
+        // By a clock that was set back since, or nothing would be abandoned until it is there again.
         self.since = self.since.min(now);
         for transfer in &mut self.transfers {
             transfer.changed = transfer.changed.min(now);
@@ -115,7 +119,7 @@ impl Record {
                     *abandoned = Some(quiet.as_secs());
                 }
                 match *abandoned {
-                    _ if !answered && quiet >= options.silence => None,
+                    _ if !answered && quiet >= options.outage_grace => None,
                     None => Some(options.unseen_pace(quiet)),
                     Some(_) => next(*abandoned, quiet, options.unseen_kept, options),
                 }
@@ -133,7 +137,7 @@ impl Record {
         }
     }
 
-    /// Where it stands in the queue of its chain.
+    /// Position in the queue of its chain.
     pub fn place(&self) -> Place {
         let class = match (&self.source, self.due) {
             (_, None) => {
@@ -141,7 +145,7 @@ impl Record {
                 return Place { class: Class::Ended, at: moment(self.since.max(changed.unwrap_or(0))) };
             }
             (Source::Unseen { abandoned: Some(_) }, _) => Class::Abandoned,
-            // Whatever was looked at is due later than that.
+            // A polled transaction is due later than its registration.
             (Source::Unseen { .. }, Some(due)) if due <= moment(self.since) => Class::New,
             (Source::Unseen { .. }, _) => Class::Unseen,
             _ => Class::Followed,
@@ -149,12 +153,12 @@ impl Record {
         Place { class, at: self.due.unwrap_or(0) }
     }
 
-    /// Whether no node has it.
+    /// True if no node has it.
     pub fn is_unseen(&self) -> bool {
         matches!(self.source, Source::Unseen { .. })
     }
 
-    /// Whether no node had it for so long that it is deleted.
+    /// Whether no node has it and it is due for deletion.
     pub fn is_expired(&self) -> bool {
         self.is_unseen() && self.due.is_none()
     }
@@ -172,43 +176,43 @@ impl Record {
     }
 }
 
-/// Gives a transfer up if it has not moved for too long; says how long until the next look.
+/// Gives a transfer up if it has not moved for too long; says how long until the next poll.
 fn look(transfer: &mut Transfer, now: i64, answered: bool, options: &Options) -> Option<Duration> {
     let quiet = since(transfer.changed, now);
     if transfer.verdict().state.is_final() {
-        let is_waiting = !transfer.is_settled() && quiet < options.settle;
+        let is_waiting = !transfer.is_settled() && quiet < options.post_final_watch;
         return is_waiting.then(|| options.pace(quiet));
     }
     let patience = patience(transfer, options);
-    let patience = if answered { patience } else { patience.max(options.silence) };
+    let patience = if answered { patience } else { patience.max(options.outage_grace) };
     if transfer.abandoned.is_none() && quiet >= patience {
         transfer.abandoned = Some(quiet.as_secs());
     }
-    let wait = next(transfer.abandoned, quiet, options.background, options)?;
+    let wait = next(transfer.abandoned, quiet, options.abandoned_recheck, options)?;
     Some(transfer.hops.iter().filter_map(|hop| claimable_in(hop, now)).fold(wait, Duration::min))
 }
 
 fn next(
     abandoned: Option<u64>,
     quiet: Duration,
-    background: Duration,
+    abandoned_recheck: Duration,
     options: &Options,
 ) -> Option<Duration> {
     let Some(after) = abandoned else { return Some(options.pace(quiet)) };
-    let is_watched = quiet.saturating_sub(Duration::from_secs(after)) < background;
-    is_watched.then_some(options.background_every)
+    let is_watched = quiet.saturating_sub(Duration::from_secs(after)) < abandoned_recheck;
+    is_watched.then_some(options.abandoned_recheck_every)
 }
 
-/// How long a transfer may stand still.
+/// Time without progress after which a transfer is abandoned.
 fn patience(transfer: &Transfer, options: &Options) -> Duration {
     let longest = options.stall * Options::LONGEST_STALL;
-    let wait = |hop: &Hop| match hop {
-        Hop::Ibc(hop) if hop.packet.timeout_nanos > 0 => {
+    let wait = |hop: &ObservedHop| match hop {
+        ObservedHop::Ibc(hop) if hop.packet.timeout_nanos > 0 => {
             let until =
                 Duration::from_nanos(hop.packet.timeout_nanos.saturating_sub(moment(transfer.changed)));
             (until + Duration::from_mins(10)).min(longest)
         }
-        Hop::Withdrawal(hop) => match hop.output.as_ref().and_then(|output| output.claimable_at) {
+        ObservedHop::Withdrawal(hop) => match hop.output.as_ref().and_then(|output| output.claimable_at) {
             Some(at) => since(transfer.changed, at) + options.claim_margin,
             None => Duration::from_secs(hop.finalization_seconds).saturating_add(options.claim_margin),
         },
@@ -217,13 +221,13 @@ fn patience(transfer: &Transfer, options: &Options) -> Duration {
     transfer.hops.iter().map(wait).fold(options.stall, Duration::max)
 }
 
-fn claimable_in(hop: &Hop, now: i64) -> Option<Duration> {
-    let Hop::Withdrawal(hop) = hop else { return None };
+fn claimable_in(hop: &ObservedHop, now: i64) -> Option<Duration> {
+    let ObservedHop::Withdrawal(hop) = hop else { return None };
     let at = hop.output.as_ref().filter(|_| hop.claimed.is_none())?.claimable_at?;
     (at > now).then(|| since(now, at))
 }
 
-/// Nanoseconds since 1970 as the index of due looks has them.
+/// Nanoseconds since 1970 as the index of due polls has them.
 pub(crate) fn moment(time: i64) -> u64 {
     u64::try_from(time).unwrap_or(0)
 }

@@ -1,34 +1,37 @@
-//! Finding transactions over whichever of a chain's interfaces answers.
+//! Transaction search over CometBFT RPC or REST.
 //!
-//! Must hold: CometBFT's RPC is asked first, REST where that has no address, no index or no answer; "nothing found" is
-//! an answer only of a node that searched; times are those of block headers.
+//! # Invariants
+//!
+//! * CometBFT RPC is queried first; REST is the fallback if RPC has no address, no index or no answer.
+//! * An empty result comes only from a node that searched.
+//! * Times are those of block headers.
 
 use chain::Timestamp;
 use chain::hash::Hash;
 use node::{FoundTx, Kind};
 
-use crate::hop::Seen;
+use crate::hop::TxRef;
 use crate::nodes::Clients;
 
-/// Why a question has no answer this time.
+/// Error of a query; the next poll repeats it.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Unanswered {
-    /// Nodes were asked.
+pub(crate) enum QueryError {
+    /// Error of a node.
     #[error(transparent)]
     Node(#[from] node::Error),
-    /// None of the chain's nodes answers, so it was not asked.
+    /// The circuit breaker of the chain is open.
     #[error("chain {chain} was not asked, since none of its nodes answered the last requests")]
     Silent { chain: String },
-    /// Too many transfers wait for it.
+    /// Too many polls wait for the chain.
     #[error("chain {chain} was not asked, since too many questions wait for its nodes")]
     Busy { chain: String },
     /// One service of the chain answered, and another one that is needed as well did not.
     #[error(transparent)]
     Partly(node::Error),
-    /// There is none to ask.
+    /// The registry has no address of the service.
     #[error("chain {chain} has no address of {service} in the registry; add one to its endpoints")]
     NoNode { chain: String, service: &'static str },
-    /// Its answer is not what it must be.
+    /// The answer does not decode.
     #[error("chain {chain}: {what} cannot be read: {reason}; is json_rpc the address of its EVM?")]
     Unreadable { chain: String, what: &'static str, reason: String },
 }
@@ -47,7 +50,7 @@ const PAGE: u32 = 30;
 
 impl Search<'_> {
     /// The transaction with this hash.
-    pub(crate) async fn tx(&self, hash: Hash) -> Result<Option<Found>, Unanswered> {
+    pub(crate) async fn tx(&self, hash: Hash) -> Result<Option<Found>, QueryError> {
         let comet = match &self.clients.comet {
             Some(comet) => comet.tx(hash).await.map(|tx| tx.map(|tx| (tx, None))),
             None => return self.rest_tx(hash, None).await,
@@ -64,7 +67,7 @@ impl Search<'_> {
         query: &str,
         page: u32,
         newest_first: bool,
-    ) -> Result<(Vec<Found>, u64), Unanswered> {
+    ) -> Result<(Vec<Found>, u64), QueryError> {
         let comet = match &self.clients.comet {
             Some(comet) => comet.tx_search(query, page, PAGE, newest_first).await,
             None => return self.rest_txs(query, page, newest_first, None).await,
@@ -75,10 +78,10 @@ impl Search<'_> {
         }
     }
 
-    async fn rest_tx(&self, hash: Hash, failure: Option<node::Error>) -> Result<Option<Found>, Unanswered> {
+    async fn rest_tx(&self, hash: Hash, failure: Option<node::Error>) -> Result<Option<Found>, QueryError> {
         match (&self.clients.rest, failure) {
             (Some(rest), _) => Ok(rest.find_tx(hash).await?.map(|(tx, time)| (tx, Some(time)))),
-            (None, failure) => Err(self.nobody(failure)),
+            (None, failure) => Err(self.no_node(failure)),
         }
     }
 
@@ -88,23 +91,23 @@ impl Search<'_> {
         page: u32,
         newest_first: bool,
         failure: Option<node::Error>,
-    ) -> Result<(Vec<Found>, u64), Unanswered> {
+    ) -> Result<(Vec<Found>, u64), QueryError> {
         match (&self.clients.rest, failure) {
             (Some(rest), _) => {
                 let (txs, total) = rest.find_txs(query, page, PAGE, newest_first).await?;
                 Ok((txs.into_iter().map(|(tx, time)| (tx, Some(time))).collect(), total))
             }
-            (None, failure) => Err(self.nobody(failure)),
+            (None, failure) => Err(self.no_node(failure)),
         }
     }
 
-    fn nobody(&self, failure: Option<node::Error>) -> Unanswered {
+    fn no_node(&self, failure: Option<node::Error>) -> QueryError {
         let chain = self.chain.to_owned();
-        failure.map_or(Unanswered::NoNode { chain, service: "rpc or rest" }, Unanswered::Node)
+        failure.map_or(QueryError::NoNode { chain, service: "rpc or rest" }, QueryError::Node)
     }
 
     /// Where and when a found transaction is.
-    pub(crate) async fn seen(&self, (tx, time): &Found) -> Result<Seen, Unanswered> {
+    pub(crate) async fn seen(&self, (tx, time): &Found) -> Result<TxRef, QueryError> {
         let header = match &self.clients.comet {
             Some(comet) => match comet.block_time(tx.height).await {
                 Ok(time) => Some(time),
@@ -114,7 +117,7 @@ impl Search<'_> {
             },
             None => None,
         };
-        Ok(Seen {
+        Ok(TxRef {
             chain: self.chain.to_owned(),
             hash: hex::encode_upper(tx.hash),
             height: tx.height,
@@ -123,10 +126,10 @@ impl Search<'_> {
     }
 
     /// Height and time of the newest block.
-    pub(crate) async fn tip(&self) -> Result<(u64, Timestamp), Unanswered> {
+    pub(crate) async fn tip(&self) -> Result<(u64, Timestamp), QueryError> {
         let chain = self.chain.to_owned();
         let comet = self.clients.comet.as_ref();
-        let comet = comet.ok_or(Unanswered::NoNode { chain, service: "rpc" })?;
+        let comet = comet.ok_or(QueryError::NoNode { chain, service: "rpc" })?;
         let height = comet.status().await?.latest_height;
         Ok((height, comet.block_time(height).await?))
     }

@@ -1,28 +1,32 @@
-//! What a piece of evidence makes of a hop, and how far a hop is.
+//! State machine of one hop: applies observations and derives progress.
 //!
-//! Pure and total: any observation may come at any time, twice, or never. Must hold: evidence is only added, never
-//! taken back (but for an output that the L1 deleted, and what a chain says later about it wins); a hop that has ended
-//! one way never ends another way; what comes late only completes the transactions. So observations lead to the same
-//! hop in whatever order they come.
+//! Pure and total: any observation may arrive at any time, twice, or never.
+//!
+//! # Invariants
+//!
+//! * Observations commute: the same set gives the same hop in any order.
+//! * Evidence is only added. Exception: the L1 may delete an output; the observation at the greater L1 height wins.
+//! * A hop that ended one way never ends another way; later evidence only completes its transactions.
 
 use crate::hop::{
-    Ack, Claim, Deposit, Finalized, Hop, Ibc, LayerZero, Link, Output, Packet, PacketId, Seen, Withdrawal,
+    Ack, Claim, Deposit, Finalized, Ibc, LayerZero, ObservedHop, Output, Packet, PacketId, Relation, TxRef,
+    Withdrawal,
 };
 
-/// Something that was found on a chain about a hop.
+/// Evidence found on a chain about a hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
     /// A packet was received; with the acknowledgement that was written in the same message, if any, and the packet
-    /// that the same message sent on, if any.
+    /// that the same message forwarded, if any.
     Received {
         /// Which packet.
         packet: PacketId,
         /// Where.
-        at: Seen,
+        at: TxRef,
         /// The answer.
         ack: Option<Ack>,
         /// What follows, as a hop of its own.
-        next: Option<Box<Hop>>,
+        next: Option<Box<ObservedHop>>,
     },
     /// An acknowledgement was written.
     Written {
@@ -36,7 +40,7 @@ pub enum Observation {
         /// Of which packet.
         packet: PacketId,
         /// Where.
-        at: Seen,
+        at: TxRef,
         /// The answer, where the sending chain's events tell.
         ack: Option<Ack>,
     },
@@ -45,9 +49,9 @@ pub enum Observation {
         /// Which packet.
         packet: PacketId,
         /// Where.
-        at: Seen,
+        at: TxRef,
         /// The one in its place.
-        again: Option<Box<(Packet, Seen)>>,
+        again: Option<Box<(Packet, TxRef)>>,
     },
     /// The receiving chain is past the timeout and has not received the packet.
     Expired {
@@ -59,11 +63,11 @@ pub enum Observation {
         /// `l1_sequence`.
         sequence: u64,
         /// Where.
-        at: Seen,
+        at: TxRef,
         /// How it went.
         how: Finalized,
         /// The withdrawal that gives the tokens back.
-        refund: Option<Box<Hop>>,
+        refund: Option<Box<ObservedHop>>,
     },
     /// The output that covers a withdrawal when the L1 was at height `as_of`; none if there was none, or no more.
     Output {
@@ -79,14 +83,14 @@ pub enum Observation {
         /// `l2_sequence`.
         sequence: u64,
         /// Where, if a node still has it.
-        at: Option<Seen>,
+        at: Option<TxRef>,
     },
     /// LayerZero delivered a message.
     Delivered {
         /// Its guid.
         guid: String,
         /// Where.
-        at: Seen,
+        at: TxRef,
         /// Base units of the receiving chain.
         amount: String,
     },
@@ -95,20 +99,20 @@ pub enum Observation {
         /// Its guid.
         guid: String,
         /// Where.
-        at: Seen,
+        at: TxRef,
     },
     /// The call that came with a message was made.
     Composed {
         /// Its guid.
         guid: String,
         /// Where.
-        at: Seen,
+        at: TxRef,
     },
-    /// The receiving chain was looked through up to, and without, this block.
+    /// The receiving chain was scanned up to, and without, this block.
     Scanned {
         /// The message's guid.
         guid: String,
-        /// The next block to look through.
+        /// The next block to scan.
         next: u64,
     },
 }
@@ -116,20 +120,20 @@ pub enum Observation {
 /// How far a hop is. The order is that of life; the last two are ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Progress {
-    /// Nobody here knows where it goes.
+    /// The destination is unknown.
     Unknown,
     /// Sent.
     Sent,
-    /// There, and not known to be well.
+    /// Received, outcome unknown.
     Received,
-    /// It did what it was meant to.
+    /// Succeeded.
     Done,
-    /// It did not.
+    /// Failed.
     Failed,
 }
 
 impl Progress {
-    /// Whether nothing can change it.
+    /// Whether the progress is final.
     pub fn is_end(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
@@ -137,25 +141,25 @@ impl Progress {
 
 /// The hop with what the observation adds to it. An observation about something else adds nothing.
 #[must_use]
-pub fn advance(hop: Hop, observation: &Observation) -> Hop {
+pub fn advance(hop: ObservedHop, observation: &Observation) -> ObservedHop {
     match hop {
-        Hop::Ibc(hop) => Hop::Ibc(ibc(hop, observation)),
-        Hop::Deposit(hop) => Hop::Deposit(deposit(hop, observation)),
-        Hop::Withdrawal(hop) => Hop::Withdrawal(withdrawal(hop, observation)),
-        Hop::LayerZero(hop) => Hop::LayerZero(layer_zero(hop, observation)),
+        ObservedHop::Ibc(hop) => ObservedHop::Ibc(ibc(hop, observation)),
+        ObservedHop::Deposit(hop) => ObservedHop::Deposit(deposit(hop, observation)),
+        ObservedHop::Withdrawal(hop) => ObservedHop::Withdrawal(withdrawal(hop, observation)),
+        ObservedHop::LayerZero(hop) => ObservedHop::LayerZero(layer_zero(hop, observation)),
     }
 }
 
-/// What follows the hop by this observation: the packet that was sent on, the withdrawal of a refused deposit. `hop` is
-/// the hop after [`advance`].
-pub fn following<'a>(hop: &Hop, observation: &'a Observation) -> Option<&'a Hop> {
+/// What follows the hop by this observation: the packet that was forwarded, the withdrawal of a refused deposit. `hop`
+/// is the hop after [`advance`].
+pub fn following<'a>(hop: &ObservedHop, observation: &'a Observation) -> Option<&'a ObservedHop> {
     match (hop, observation) {
-        (Hop::Ibc(hop), Observation::Received { packet, at, next, .. })
+        (ObservedHop::Ibc(hop), Observation::Received { packet, at, next, .. })
             if hop.packet.id == *packet && hop.received.as_ref() == Some(at) =>
         {
             next.as_deref()
         }
-        (Hop::Deposit(hop), Observation::Finalized { sequence, refund, .. })
+        (ObservedHop::Deposit(hop), Observation::Finalized { sequence, refund, .. })
             if hop.l1_sequence == *sequence && hop.finalized.is_some() =>
         {
             refund.as_deref()
@@ -180,20 +184,20 @@ fn ibc(mut hop: Ibc, observation: &Observation) -> Ibc {
         Observation::TimedOut { packet, at, again } if of(&hop, packet) && is_open(&hop) => match again {
             Some(again) => {
                 let (packet, sent) = (**again).clone();
-                return sent_again(hop.link, packet, sent);
+                return resent(hop.link, packet, sent);
             }
             None => hop.timed_out = Some(at.clone()),
         },
         Observation::Expired { packet } if of(&hop, packet) && is_open(&hop) => hop.expired = true,
         _ => {}
     }
-    // Only a packet that is still on its way can be late.
+    // Only a packet in flight can expire.
     hop.expired &= is_open(&hop);
     hop
 }
 
-/// A packet that nothing has been heard of since it was sent.
-pub(crate) fn sent_again(link: Link, packet: Packet, sent: Seen) -> Ibc {
+/// A packet without evidence after its sending.
+pub(crate) fn resent(link: Relation, packet: Packet, sent: TxRef) -> Ibc {
     Ibc { packet, link, sent, received: None, acknowledged: None, timed_out: None, ack: None, expired: false }
 }
 
@@ -228,7 +232,7 @@ fn deposit(mut hop: Deposit, observation: &Observation) -> Deposit {
 
 fn withdrawal(mut hop: Withdrawal, observation: &Observation) -> Withdrawal {
     match observation {
-        // What the L1 said at a greater height is what holds.
+        // The observation at the greater L1 height wins.
         Observation::Output { sequence, as_of, output }
             if *sequence == hop.l2_sequence && *as_of > hop.output_as_of =>
         {
@@ -269,27 +273,27 @@ fn layer_zero(mut hop: LayerZero, observation: &Observation) -> LayerZero {
 }
 
 /// How far a hop is by itself.
-pub fn progress(hop: &Hop) -> Progress {
+pub fn progress(hop: &ObservedHop) -> Progress {
     match hop {
-        Hop::Ibc(hop) => match (&hop.ack, &hop.timed_out) {
+        ObservedHop::Ibc(hop) => match (&hop.ack, &hop.timed_out) {
             (Some(Ack::Error { .. }), _) | (None, Some(_)) => Progress::Failed,
             (Some(Ack::Good), _) => Progress::Done,
             (None, None) if hop.received.is_some() || hop.acknowledged.is_some() => Progress::Received,
             (None, None) if hop.packet.to.is_none() => Progress::Unknown,
             (None, None) => Progress::Sent,
         },
-        Hop::Deposit(hop) => match &hop.finalized {
+        ObservedHop::Deposit(hop) => match &hop.finalized {
             Some((_, Finalized::Good)) => Progress::Done,
             Some(_) => Progress::Failed,
             None if hop.to.is_none() => Progress::Unknown,
             None => Progress::Sent,
         },
-        Hop::Withdrawal(hop) => match (&hop.claimed, &hop.to) {
+        ObservedHop::Withdrawal(hop) => match (&hop.claimed, &hop.to) {
             (Some(_), _) => Progress::Done,
             (None, None) => Progress::Unknown,
             (None, Some(_)) => Progress::Sent,
         },
-        Hop::LayerZero(hop) => match (&hop.received, &hop.to) {
+        ObservedHop::LayerZero(hop) => match (&hop.received, &hop.to) {
             (Some(_), _) if hop.composes && hop.composed.is_none() => Progress::Received,
             (Some(_), _) => Progress::Done,
             (None, None) => Progress::Unknown,
@@ -299,25 +303,25 @@ pub fn progress(hop: &Hop) -> Progress {
 }
 
 /// Whether a failed hop has given the tokens back on its sending chain.
-pub fn is_refunded(hop: &Hop) -> bool {
+pub fn is_refunded(hop: &ObservedHop) -> bool {
     match hop {
-        Hop::Ibc(hop) => {
+        ObservedHop::Ibc(hop) => {
             hop.timed_out.is_some()
                 || (matches!(hop.ack, Some(Ack::Error { .. })) && hop.acknowledged.is_some())
         }
-        Hop::Deposit(_) | Hop::Withdrawal(_) | Hop::LayerZero(_) => false,
+        ObservedHop::Deposit(_) | ObservedHop::Withdrawal(_) | ObservedHop::LayerZero(_) => false,
     }
 }
 
 /// Whether there is nothing left to learn of the hop.
-pub fn is_settled(hop: &Hop) -> bool {
+pub fn is_settled(hop: &ObservedHop) -> bool {
     match hop {
-        Hop::Ibc(hop) => {
+        ObservedHop::Ibc(hop) => {
             hop.timed_out.is_some()
                 || (hop.acknowledged.is_some() && hop.received.is_some() && hop.ack.is_some())
         }
-        Hop::Deposit(hop) => hop.finalized.is_some(),
-        Hop::Withdrawal(hop) => hop.claimed.is_some(),
-        Hop::LayerZero(hop) => progress(&Hop::LayerZero(hop.clone())).is_end(),
+        ObservedHop::Deposit(hop) => hop.finalized.is_some(),
+        ObservedHop::Withdrawal(hop) => hop.claimed.is_some(),
+        ObservedHop::LayerZero(hop) => progress(&ObservedHop::LayerZero(hop.clone())).is_end(),
     }
 }

@@ -1,16 +1,18 @@
-//! The answer to `GET /v2/tx/status` (router-api §9.2), made ready before anyone asks.
+//! Response of `GET /v2/tx/status` (router-api §9.2), rendered by each poll. Pure.
 //!
-//! Pure. Must hold: members and their order are those of the worked answers, nulls are written, and what the first
-//! transfer says the top level repeats: one client reads one, one the other. Beyond them a withdrawal tells in a member
-//! `withdrawal` where it is, which no state does; clients pass over members that they do not know.
+//! # Invariants
+//!
+//! * Members and their order are those of the worked examples, and nulls are written.
+//! * The top level repeats the first transfer, because clients differ in which of the two they read.
+//! * A `withdrawal` member, which clients ignore if unknown, adds the phase that no state expresses.
 
 use chain::Timestamp;
 use registry::Registry;
 use serde::Serialize;
 
-use crate::hop::{Ack, Hop, Ibc, LayerZero, Phase, Seen, Withdrawal};
+use crate::asset_location::tokens;
+use crate::hop::{Ack, Ibc, LayerZero, ObservedHop, Phase, TxRef, Withdrawal};
 use crate::record::{Record, Source};
-use crate::release::tokens;
 use crate::state::Progress;
 use crate::transfer::{State, Transfer};
 
@@ -265,7 +267,7 @@ impl Writer<'_> {
         let (from, to) =
             (transfer.hops[at].from().to_owned(), transfer.hops[at].to().unwrap_or_default().to_owned());
         match &transfer.hops[at] {
-            Hop::Ibc(hop) => Event::Ibc(IbcEvent {
+            ObservedHop::Ibc(hop) => Event::Ibc(IbcEvent {
                 from_chain_id: from.clone(),
                 to_chain_id: to.clone(),
                 state: match progress {
@@ -279,20 +281,20 @@ impl Writer<'_> {
                 src_chain_id: from,
                 dst_chain_id: to,
             }),
-            Hop::Deposit(hop) => {
+            ObservedHop::Deposit(hop) => {
                 let txs = Way {
                     send_tx: Some(self.tx(&hop.sent)),
                     receive_tx: hop.finalized.as_ref().map(|(at, _)| self.tx(at)),
                 };
                 Event::OpInit(bridge_event(from, to, op_state(progress), txs, None))
             }
-            Hop::Withdrawal(hop) => {
+            ObservedHop::Withdrawal(hop) => {
                 let claim = hop.claimed.as_ref().and_then(|claim| claim.tx.as_ref());
                 let txs = Way { send_tx: Some(self.tx(&hop.sent)), receive_tx: claim.map(|at| self.tx(at)) };
                 let at = Some(self.withdrawal(hop));
                 Event::OpInit(bridge_event(from, to, op_state(progress), txs, at))
             }
-            Hop::LayerZero(hop) => {
+            ObservedHop::LayerZero(hop) => {
                 let state = lz_state(hop, progress, transfer.abandoned.is_some());
                 Event::LayerZero(bridge_event(from, to, state, self.message(hop), None))
             }
@@ -300,7 +302,7 @@ impl Writer<'_> {
     }
 
     fn packet_txs(&self, hop: &Ibc) -> PacketTxs {
-        let tx = |at: &Option<Seen>| at.as_ref().map(|at| self.tx(at));
+        let tx = |at: &Option<TxRef>| at.as_ref().map(|at| self.tx(at));
         let error = match (&hop.ack, &hop.timed_out) {
             (Some(Ack::Error { message, reason }), _) => {
                 Some(ack_error(message, reason.as_deref(), hop.acknowledged.is_some()))
@@ -318,7 +320,7 @@ impl Writer<'_> {
     }
 
     fn message(&self, hop: &LayerZero) -> Message {
-        let tx = |at: &Option<Seen>| at.as_ref().map(|at| self.tx(at));
+        let tx = |at: &Option<TxRef>| at.as_ref().map(|at| self.tx(at));
         Message {
             send_tx: Some(self.tx(&hop.sent)),
             receive_tx: hop.received.as_ref().map(|(at, _)| self.tx(at)),
@@ -342,7 +344,7 @@ impl Writer<'_> {
         }
     }
 
-    fn tx(&self, at: &Seen) -> Tx {
+    fn tx(&self, at: &TxRef) -> Tx {
         Tx {
             chain_id: at.chain.clone(),
             tx_hash: at.hash.clone(),
@@ -383,7 +385,7 @@ fn op_state(progress: Progress) -> &'static str {
     }
 }
 
-/// A message that could not be delivered can be tried again by anyone, so it has failed only when it was given up.
+/// A message that could not be delivered can be tried again by anyone, so it has failed only when it was abandoned.
 fn lz_state(hop: &LayerZero, progress: Progress, is_abandoned: bool) -> &'static str {
     match progress {
         Progress::Received => "LAYER_ZERO_TRANSFER_WAITING_FOR_COMPOSE",

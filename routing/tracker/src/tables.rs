@@ -1,6 +1,6 @@
-//! What is where in the tracker's own database.
+//! Tables of the tracker's database.
 //!
-//! A transaction is found by its chain and the 32 bytes of its hash, however the hash was spelled.
+//! The key of a transaction is its chain and the 32 bytes of its hash, independent of the spelling of the hash.
 
 use chain::hash::Hash;
 use store::key::Text;
@@ -41,7 +41,7 @@ impl Table for Answers {
     type Value = Vec<u8>;
 }
 
-/// When which transaction was looked at next in databases of format 1; empty since.
+/// When which transaction was polled next in databases of format 1; empty since.
 ///
 /// | nanoseconds since 1970 (8, BE) | chain (text) | hash (32) | → nothing
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Table for Others {
     type Value = Vec<u8>;
 }
 
-/// When which transaction of a chain is looked at next, or when it ended; see [`crate::queue::Class`].
+/// When which transaction of a chain is polled next, or when it ended; see [`crate::queue::Class`].
 ///
 /// | chain (text) | class (1) | nanoseconds since 1970 (8, BE) | hash (32) | → nothing
 #[derive(Debug)]

@@ -1,8 +1,11 @@
-//! The tracker: registers transactions, answers from its own database, and keeps what looks bring.
+//! The tracker: registers transactions, serves their status from its database and stores poll results.
 //!
-//! Must hold: one commit per look brings record, answer and index together, so that a process that is killed at any
-//! moment goes on where it was; after a loss of power at most what was learnt or registered since the last round of
-//! looks is gone; an answer is one point read; nothing per transaction is kept in memory.
+//! # Invariants
+//!
+//! * One commit per poll writes record, response and index together, so a killed process resumes where it was.
+//! * A power failure loses at most the results and registrations since the last polling round.
+//! * A status request is one point read.
+//! * Memory holds nothing per transaction.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -16,12 +19,12 @@ use store::key::Text;
 use store::{Counts, Durability, Order, RocksOptions, RocksStore, Store, Txn, table};
 use tokio::sync::{Notify, watch};
 
-use crate::ask::Asker;
+use crate::chain_queries::ChainQueries;
 use crate::error::{BadHash, Error, Refused, StatusError};
-use crate::look::look;
 use crate::migrate::migrate;
 use crate::nodes::Nodes;
 use crate::options::Options;
+use crate::poll_tx::poll_tx;
 use crate::queue::{Class, Place, Queues};
 use crate::record::Record;
 use crate::status;
@@ -36,13 +39,13 @@ pub struct Tracker {
     pub(crate) nodes: Nodes,
     pub(crate) queues: Queues,
     unseen: Unseen,
-    /// Held from reading a record to writing it, never while anyone is asked.
+    /// Held from reading a record to writing it, never during a node query.
     writing: Mutex<()>,
-    /// Only one looks at what is due at a time.
+    /// At most one polling round runs at a time.
     pub(crate) polling: tokio::sync::Mutex<()>,
-    /// Told when there may be something to look at.
+    /// Notified when a transaction may be due.
     pub(crate) wake: Notify,
-    /// The time when looks were last begun.
+    /// Start time of the last polls.
     pub(crate) latest: AtomicI64,
 }
 
@@ -61,7 +64,7 @@ impl Tracker {
     /// Opens the database in `dir`, or makes one. Everything that was registered goes on being followed.
     ///
     /// The registry may change at any time: what is already known of a transfer stays, names of tokens and pages are
-    /// those of the registry when the transfer is looked at next.
+    /// those of the registry when the transfer is polled next.
     pub fn open(
         dir: &Path,
         registry: watch::Receiver<Arc<Registry>>,
@@ -117,13 +120,13 @@ impl Tracker {
     }
 
     /// Registers a transaction, whether or not any node has it yet. Again and again it gives the same answer and loses
-    /// nothing; one that was given up is taken up again. For callers that are trusted: no limit applies.
+    /// nothing; one that was abandoned is taken up again. For callers that are trusted: no limit applies.
     pub fn track(&self, chain_id: &str, tx_hash: &str, now: Timestamp) -> Result<Tracked, Refused> {
         self.track_any(chain_id, tx_hash, now, None)
     }
 
     /// The same within the limits on what no node has seen ([`Options::unseen_per_client`],
-    /// [`Options::unseen_per_chain`]). `client` is who asks, if that is known.
+    /// [`Options::unseen_per_chain`]). `client` is the requesting client, if known.
     pub fn track_for(
         &self,
         client: Option<IpAddr>,
@@ -188,7 +191,7 @@ impl Tracker {
         Ok(record)
     }
 
-    /// Whether one more may be registered that no node has seen; makes room on a full chain if something was given up.
+    /// Whether one more may be registered that no node has seen; makes room on a full chain if something was abandoned.
     fn check_limits(&self, chain: &str, client: Option<ClientId>) -> Result<(), Refused> {
         let Options { unseen_per_client, unseen_per_chain, .. } = self.options;
         if client.is_some_and(|client| self.unseen.of_client(client) >= unseen_per_client) {
@@ -205,21 +208,26 @@ impl Tracker {
         Ok(())
     }
 
-    /// Looks at one transaction, which stands at `place` in the queue; says whether its answer is another one now.
-    pub(crate) async fn look(&self, asker: &Asker<'_>, key: &TxKey, place: Place) -> Result<bool, Error> {
+    /// Polls one transaction, which stands at `place` in the queue; says whether its answer is another one now.
+    pub(crate) async fn poll_one(
+        &self,
+        queries: &ChainQueries<'_>,
+        key: &TxKey,
+        place: Place,
+    ) -> Result<bool, Error> {
         let Some(before) = self.read::<Records>(key)? else {
             self.delete(key, place)?;
             return Ok(false);
         };
-        let looked = Box::pin(look(asker, before.clone(), key.1)).await;
-        let (mut record, now) = (looked.record, (asker.clock)());
+        let looked = Box::pin(poll_tx(queries, before.clone(), key.1)).await;
+        let (mut record, now) = (looked.record, (queries.clock)());
         record.schedule(now, looked.answered, &self.options);
-        let json = status::json(&record, asker.registry, now)?;
+        let json = status::json(&record, queries.registry, now)?;
 
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let stored = self.read::<Records>(key)?;
         match &stored {
-            // Registered again meanwhile: then it is due again, and looked at anew.
+            // Registered again meanwhile, so it is due again.
             Some(stored) if (stored.generation, stored.since) != (before.generation, before.since) => {
                 return Ok(false);
             }
@@ -278,7 +286,7 @@ impl Tracker {
     }
 
     fn remove(&self, key: &TxKey, place: Place) -> Result<(), Error> {
-        // One that cannot be read has nothing to say about its other hash.
+        // The other hash of an unreadable record is unknown.
         let record =
             self.read::<Records>(key).or_else(|e| if e.is_of_one_row() { Ok(None) } else { Err(e) })?;
         // A row that was moved stays behind if its record is written before it is due.
@@ -309,7 +317,7 @@ impl Tracker {
         Ok(())
     }
 
-    /// Moves a row of the queue, whatever its record is.
+    /// Moves a row of the queue without reading its record.
     pub(crate) fn reschedule(&self, key: &TxKey, place: Place, at: u64) -> Result<(), Error> {
         let moved = Place { at, ..place };
         self.commit(|txn| {
@@ -336,7 +344,7 @@ impl Tracker {
     }
 }
 
-/// Who registers something, and is not trusted.
+/// Client that registers a transaction; untrusted.
 struct Caller(Option<ClientId>);
 
 fn queue_key(key: &TxKey, place: Place) -> crate::tables::QueueKey {

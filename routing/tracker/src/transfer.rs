@@ -1,11 +1,13 @@
-//! One transfer: hops, one behind the other, and what they mean together.
+//! One transfer: a chain of hops and the state derived from them. Pure.
 //!
-//! Pure. Must hold: once a transfer is a success or a failure it stays that, whatever is observed later; a transfer is
-//! in error only when it cannot succeed any more, since wallets take "in error" for the end of it.
+//! # Invariants
+//!
+//! * A successful or failed transfer keeps its state for every later observation.
+//! * A transfer is in error only when it can no longer succeed, because wallets treat an error as final.
 
 use serde::{Deserialize, Serialize};
 
-use crate::hop::{Finalized, Hop, Link};
+use crate::hop::{Finalized, ObservedHop, Relation};
 use crate::state::{Observation, Progress, advance, following, is_refunded, is_settled, progress};
 
 /// The states of the wire (router-api §9.3).
@@ -15,24 +17,24 @@ pub enum State {
     Submitted,
     /// Seen, steps outstanding.
     Pending,
-    /// It will fail; the tokens are on their way back.
+    /// It will fail; the tokens are being refunded.
     PendingError,
     /// The tokens are where they were meant to be.
     CompletedSuccess,
-    /// It failed; the tokens are wherever the release says.
+    /// Failed; the release names the location of the tokens.
     CompletedError,
-    /// Nothing happened for so long that nobody looks as often any more.
+    /// No progress for so long that polling slowed down.
     Abandoned,
 }
 
 impl State {
-    /// Whether it never changes.
+    /// Whether the state is final.
     pub fn is_final(self) -> bool {
         matches!(self, Self::CompletedSuccess | Self::CompletedError)
     }
 }
 
-/// Where tokens are, or will be.
+/// Current or future location of the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// With the sender of this hop.
@@ -43,7 +45,7 @@ pub enum Place {
     Uncalled(usize),
 }
 
-/// What the hops of a transfer mean together.
+/// Combined state of a transfer's hops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// [`State::Pending`], [`State::PendingError`] or an end.
@@ -52,25 +54,25 @@ pub struct Verdict {
     pub blocking: Option<usize>,
     /// Where the tokens are, and whether they are there yet.
     pub release: Option<(Place, bool)>,
-    /// Why it failed, where no hop says so itself.
+    /// Reason of a failure, if no hop has one.
     pub reason: Option<String>,
 }
 
-/// Hops, one behind the other.
+/// A chain of hops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     /// None for a transaction that stayed on its chain.
-    pub hops: Vec<Hop>,
+    pub hops: Vec<ObservedHop>,
     /// When something was last learnt; nanoseconds since 1970.
     pub changed: i64,
-    /// Seconds after which it was given up, if it was.
+    /// Seconds after which it was abandoned, if it was.
     #[serde(default)]
     pub abandoned: Option<u64>,
 }
 
 impl Transfer {
     /// Begins with one hop, or none.
-    pub fn new(first: Option<Hop>, now: i64) -> Self {
+    pub fn new(first: Option<ObservedHop>, now: i64) -> Self {
         Self { hops: first.into_iter().collect(), changed: now, abandoned: None }
     }
 
@@ -79,9 +81,10 @@ impl Transfer {
         let Some(hop) = self.hops.get(at) else { return false };
         let ended = Some(self.verdict()).filter(|verdict| verdict.state.is_final());
         let after = advance(hop.clone(), observation);
-        // Behind an end, only packets that were sent on are still shown.
-        let next = following(&after, observation)
-            .filter(|next| self.hops.len() == at + 1 && (ended.is_none() || next.link() == Link::Forward));
+        // Behind an end, only packets that were forwarded are still shown.
+        let next = following(&after, observation).filter(|next| {
+            self.hops.len() == at + 1 && (ended.is_none() || next.link() == Relation::Forward)
+        });
         if after == *hop && next.is_none() {
             return false;
         }
@@ -91,7 +94,7 @@ impl Transfer {
         hops.extend(next.cloned());
         let candidate = Self { hops, ..self.clone() };
         if ended.is_some_and(|ended| candidate.verdict().state != ended.state) {
-            // Chains do not contradict themselves; whatever this is, it is not about this transfer.
+            // Chains do not contradict themselves, so the observation belongs to another transfer.
             return false;
         }
         self.hops = candidate.hops;
@@ -102,15 +105,15 @@ impl Transfer {
         is_news
     }
 
-    /// How far a hop is, seen together with the others.
+    /// Progress of a hop, derived from all hops.
     pub fn progress(&self, at: usize) -> Progress {
         let own = progress(&self.hops[at]);
         if own.is_end() {
             return own;
         }
-        // A packet that was sent on is answered with what became of it: good here is good there, and the other way
+        // A packet that was forwarded is answered with what became of it: good here is good there, and the other way
         // round, since what has arrived at the end does not come back.
-        let forwards = |hop: &Hop| hop.link() == Link::Forward;
+        let forwards = |hop: &ObservedHop| hop.link() == Relation::Forward;
         let later = self.hops.iter().skip(at + 1).take_while(|hop| forwards(hop));
         let mut earlier = (0..at).rev().take_while(|&i| forwards(&self.hops[i + 1]));
         let end_is_good = later.last().is_some_and(|hop| progress(hop) == Progress::Done);
@@ -118,18 +121,18 @@ impl Transfer {
         if end_is_good || begin_is_good { Progress::Done } else { own }
     }
 
-    /// What the hops mean together.
+    /// Combined state of the hops.
     pub fn verdict(&self) -> Verdict {
         let Some(last) = self.hops.len().checked_sub(1) else {
             return Verdict { state: State::CompletedSuccess, blocking: None, release: None, reason: None };
         };
         if self.progress(last) == Progress::Done {
             if self.may_go_on(last) {
-                // Well received, says the sending chain; where the tokens went from there is not known yet.
+                // The sending chain reports success; the next hop is not known yet.
                 let blocking = Some(last);
                 return Verdict { state: State::Pending, blocking, release: None, reason: None };
             }
-            let refund = self.hops[last].link() == Link::Refund;
+            let refund = self.hops[last].link() == Relation::Refund;
             let state = if refund { State::CompletedError } else { State::CompletedSuccess };
             let reason = refund.then(|| self.failed().and_then(|at| reason(&self.hops[at]))).flatten();
             let release = (!self.went_on(last)).then_some((Place::ReceiverOf(last), true));
@@ -139,7 +142,7 @@ impl Transfer {
             return Verdict { state: State::Pending, blocking: self.blocking(), release: None, reason: None };
         };
         let (place, is_there) = match &self.hops[at] {
-            Hop::Deposit(hop) if matches!(&hop.finalized, Some((_, Finalized::HookFailed(_)))) => {
+            ObservedHop::Deposit(hop) if matches!(&hop.finalized, Some((_, Finalized::HookFailed(_)))) => {
                 (Place::Uncalled(at), true)
             }
             _ => {
@@ -152,7 +155,7 @@ impl Transfer {
         Verdict { state, blocking, release: Some((place, is_there)), reason: reason(&self.hops[at]) }
     }
 
-    /// The state with the giving up.
+    /// The state, with abandonment.
     pub fn state(&self) -> State {
         match self.verdict().state {
             state if state.is_final() => state,
@@ -161,21 +164,21 @@ impl Transfer {
         }
     }
 
-    /// Whether nothing is left to learn.
+    /// Whether no further evidence is possible.
     pub fn is_settled(&self) -> bool {
         self.verdict().state.is_final() && self.hops.iter().all(is_settled)
     }
 
-    /// The first hop that failed or can only fail.
+    /// The first hop that failed or can no longer succeed.
     fn failed(&self) -> Option<usize> {
         (0..self.hops.len()).find(|&at| progress(&self.hops[at]) == Progress::Failed || self.is_lost(at))
     }
 
-    /// Whether a packet can only time out, and nobody will send it again.
+    /// Whether a packet can only time out and will not be resent.
     fn is_lost(&self, at: usize) -> bool {
-        let Hop::Ibc(hop) = &self.hops[at] else { return false };
+        let ObservedHop::Ibc(hop) = &self.hops[at] else { return false };
         let sent_once = match at.checked_sub(1).map(|before| &self.hops[before]) {
-            Some(Hop::Ibc(before)) if hop.link == Link::Forward => {
+            Some(ObservedHop::Ibc(before)) if hop.link == Relation::Forward => {
                 before.packet.forward.as_ref().is_some_and(|forward| forward.retries == Some(0))
             }
             _ => true,
@@ -183,21 +186,21 @@ impl Transfer {
         hop.expired && sent_once
     }
 
-    /// Whether a packet may have been sent on by a chain that knows and has not been heard.
+    /// Whether a packet may have been forwarded by a chain that has not answered yet.
     fn may_go_on(&self, at: usize) -> bool {
-        let Hop::Ibc(hop) = &self.hops[at] else { return false };
+        let ObservedHop::Ibc(hop) = &self.hops[at] else { return false };
         let packet = &hop.packet;
         hop.received.is_none() && packet.to.is_some() && (packet.forward.is_some() || packet.hook.is_some())
     }
 
-    /// Whether a packet was sent on to where nobody here has followed it.
+    /// Whether a packet was forwarded to a chain that is not tracked.
     fn went_on(&self, at: usize) -> bool {
-        matches!(&self.hops[at], Hop::Ibc(hop) if hop.packet.forward.is_some())
+        matches!(&self.hops[at], ObservedHop::Ibc(hop) if hop.packet.forward.is_some())
     }
 
     /// The hop whose sender gets the tokens back when the hop `at` fails.
     fn root(&self, at: usize) -> usize {
-        (0..=at).rev().find(|&i| self.hops[i].link() != Link::Forward).unwrap_or(0)
+        (0..=at).rev().find(|&i| self.hops[i].link() != Relation::Forward).unwrap_or(0)
     }
 
     /// The first hop that is not over; if all are, the first that failed.
@@ -209,25 +212,25 @@ impl Transfer {
     }
 }
 
-/// How far a chain was looked through is kept and is no news.
-fn is_only_scanned(before: &Hop, after: &Hop) -> bool {
-    let unscanned = |hop: &Hop| match hop.clone() {
-        Hop::LayerZero(mut hop) => {
+/// Whether only the scan position changed, which is stored but is no progress.
+fn is_only_scanned(before: &ObservedHop, after: &ObservedHop) -> bool {
+    let unscanned = |hop: &ObservedHop| match hop.clone() {
+        ObservedHop::LayerZero(mut hop) => {
             hop.scanned = None;
-            Hop::LayerZero(hop)
+            ObservedHop::LayerZero(hop)
         }
-        // That the L1 said the same at a greater height.
-        Hop::Withdrawal(mut hop) => {
+        // The L1 gave the same output at a greater height.
+        ObservedHop::Withdrawal(mut hop) => {
             hop.output_as_of = 0;
-            Hop::Withdrawal(hop)
+            ObservedHop::Withdrawal(hop)
         }
         other => other,
     };
     unscanned(before) == unscanned(after)
 }
 
-fn reason(hop: &Hop) -> Option<String> {
-    let Hop::Deposit(hop) = hop else { return None };
+fn reason(hop: &ObservedHop) -> Option<String> {
+    let ObservedHop::Deposit(hop) = hop else { return None };
     match &hop.finalized {
         Some((_, Finalized::HookFailed(reason) | Finalized::DepositFailed(reason))) => Some(reason.clone()),
         _ => None,

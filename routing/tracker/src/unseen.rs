@@ -1,8 +1,12 @@
-//! How many hashes that no node has seen are registered, by chain and by client.
+//! Quotas for registered hashes that no node has, by chain and by client.
 //!
-//! Must hold: a hash counts from its registration until a node has it or it is deleted; a client with none is not here,
-//! so that the table is no larger than the limits of the chains allow. Clients are known by a keyed hash of their address
-//! whose key ends with the process: after a restart the older hashes count for their chain and for nobody.
+//! # Invariants
+//!
+//! * A hash counts from its registration until a node has it or it is deleted.
+//! * A client without such hashes is removed, so the limits of the chains bound the table.
+//!
+//! Clients are identified by a keyed hash of their address; the key is per process. After a restart, older hashes count
+//! for their chain and for no client.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

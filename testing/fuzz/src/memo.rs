@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chain::U256;
-use messages::{Ask, OpHookAsk, SignedHook, Tx};
+use messages::{BuildRequest, OpHookRequest, SignedHook, Tx};
 use node::{FoundEvent, FoundTx};
 use planner::{Graph, Operation, Plan, Quotes, Request, World};
 use registry::facts::Quote;
 use registry::{AssetRef, ChainKind, ChainRef, Facts, OftRef, Registry};
 use serde_json::{Value, json};
-use tracker::hop::{Hop, Packet, Seen};
+use tracker::hop::{ObservedHop, Packet, TxRef};
 
 use crate::edit;
 use crate::input::Input;
@@ -171,16 +171,17 @@ fn send_packet(key: &str, data: &str) -> FoundEvent {
 fn sent(event: &FoundEvent) -> Option<Packet> {
     let (chain, _) = KNOWN.registry.chains().next().unwrap();
     match starts(chain, vec![event.clone()]).pop() {
-        Some(Hop::Ibc(ibc)) => Some(ibc.packet),
+        Some(ObservedHop::Ibc(ibc)) => Some(ibc.packet),
         _ => None,
     }
 }
 
-fn starts(chain: ChainRef, events: Vec<FoundEvent>) -> Vec<Hop> {
+fn starts(chain: ChainRef, events: Vec<FoundEvent>) -> Vec<ObservedHop> {
     let (codespace, log) = (String::new(), String::new());
     let tx = FoundTx { hash: [1; 32], height: 7, index: 0, code: 0, codespace, log, events };
-    let seen = Seen { chain: KNOWN.registry[chain].id.clone(), hash: "01".repeat(32), height: 7, time: None };
-    tracker::starts(&KNOWN.registry, chain, &tx, &seen)
+    let seen =
+        TxRef { chain: KNOWN.registry[chain].id.clone(), hash: "01".repeat(32), height: 7, time: None };
+    tracker::detect_hops(&KNOWN.registry, chain, &tx, &seen)
 }
 
 /// What a plan's own messages have in their memos is what they do.
@@ -208,7 +209,7 @@ fn address(chain: ChainRef, account: u8) -> String {
 
 /// The messages of a plan's Cosmos transactions; none if it is refused.
 fn msgs(plan: &Plan, addresses: &[String], signed_hook: Option<&SignedHook>) -> Vec<Value> {
-    let ask = Ask {
+    let ask = BuildRequest {
         registry: &KNOWN.registry,
         facts: &KNOWN.facts,
         plan,
@@ -252,7 +253,7 @@ fn signed(mut input: Input<'_>) -> bool {
         plan.required_chains(&KNOWN.registry).into_iter().map(|chain| address(chain, account)).collect();
     let signer = addresses.first().cloned().unwrap_or_default();
     let strange = String::from_utf8_lossy(input.piece()).into_owned();
-    let hook_ask = OpHookAsk {
+    let hook_ask = OpHookRequest {
         registry: &KNOWN.registry,
         facts: &KNOWN.facts,
         source: request.from,

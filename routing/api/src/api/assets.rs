@@ -81,8 +81,8 @@ pub(crate) static ASSET: Schema = Schema {
     ],
 };
 
-/// Assets under their chains' ids, in the order of the registry, those that are not to be offered last: clients fall back to
-/// the first one.
+/// Assets under their chains' ids, in the order of the registry, those that are not to be offered last: clients fall
+/// back to the first one.
 pub(crate) struct ByChain<'a> {
     registry: &'a Registry,
     assets: Vec<AssetRef>,

@@ -1,7 +1,7 @@
-//! What accounts have, asked from the nodes of their chains.
+//! Account balances, queried from the nodes of their chains.
 //!
-//! One chain that does not answer leaves its balances out and nothing else: the wallet widget asks for all chains at once
-//! and gives up after 10 s (`router-api.md` §5.3).
+//! A chain that does not answer only loses its own balances: the wallet widget queries all chains at once and times out
+//! after 10 s (`router-api.md` §5.3).
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use web::schema::{Field, Kind, Schema};
 
 use super::json;
 use crate::body::{Body, wrong};
-use crate::deny;
+use crate::errors;
 use crate::refresh::escaped;
 use crate::service::Service;
 
@@ -97,13 +97,13 @@ fn balances<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Resul
         let asked = asked.iter().filter_map(|(id, value)| read(registry, id, value).transpose());
         let asked = asked.collect::<Result<Vec<_>, _>>()?;
         if asked.iter().map(|asked| asked.denoms.len()).sum::<usize>() > MAX_DENOMS {
-            return Err(deny::invalid("chains", &format!("it names over {MAX_DENOMS} denoms")));
+            return Err(errors::invalid("chains", &format!("it names over {MAX_DENOMS} denoms")));
         }
         let told = asked.iter().map(async |asked| (asked, tell(service, registry, asked).await));
         let mut chains = Map::new();
         for (asked, denoms) in join_all(told).await {
             let chain = &registry[asked.chain];
-            let denoms = serde_json::to_value(denoms).map_err(deny::internal)?;
+            let denoms = serde_json::to_value(denoms).map_err(errors::internal)?;
             chains
                 .insert(chain.id.clone(), serde_json::json!({ "address": asked.address, "denoms": denoms }));
         }
@@ -134,7 +134,7 @@ fn read<'a>(registry: &Registry, id: &str, value: &'a Value) -> Result<Option<As
     Ok(Some(Asked { chain, address, denoms }))
 }
 
-/// What the chain says, by denomination; an entry with an error for what was named and not answered.
+/// Balances by denomination; a requested denomination without an answer has an error.
 async fn tell(service: &Service, registry: &Registry, asked: &Asked<'_>) -> Map<String, Value> {
     let chain = &registry[asked.chain];
     let limit = service.config.ask;

@@ -1,4 +1,4 @@
-//! What can be reached from where. None of these looks at prices, fees or nodes: a route does.
+//! Endpoints for reachable assets and chains, without prices, fees or node queries.
 
 use planner::WireAsset;
 use registry::{AssetRef, ChainRef, Registry};
@@ -14,7 +14,7 @@ use super::assets::{ASSET, ByChain};
 use super::json;
 use super::reach::{Forms, way};
 use crate::body::{Body, wrong};
-use crate::deny;
+use crate::errors;
 use crate::service::{Service, World};
 
 /// The group's endpoints.
@@ -330,7 +330,7 @@ fn list<'b>(body: &'b Body, name: &str) -> Result<&'b [Value], Refusal> {
     match body.value(name) {
         Some(Value::Array(items)) if items.len() <= MOST => Ok(items),
         Some(other) => Err(wrong(name, other, &format!("a list of at most {MOST} objects"))),
-        None => Err(deny::invalid(name, "it is missing")),
+        None => Err(errors::invalid(name, "it is missing")),
     }
 }
 

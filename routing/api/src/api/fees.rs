@@ -1,4 +1,4 @@
-//! What a plan costs beyond what arrives, and what the user should know of it before signing.
+//! Fees of a plan beyond the amount out, and warnings to show before signing.
 
 use planner::{Hop, Plan, Step, WireAsset, usd};
 use registry::Registry;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::service::World;
 
-/// What is kept on the way, or paid on top.
+/// Fee deducted in transit or paid in addition.
 #[derive(Serialize)]
 #[allow(clippy::struct_field_names, reason = "the names of the wire")]
 pub(super) struct Fee<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Fee<'a> {
     fee_behavior: &'static str,
 }
 
-/// What a plan keeps on the way, and what the user pays on top.
+/// Fees that a plan deducts in transit, and fees paid in addition.
 pub(super) fn fees<'a>(registry: &'a Registry, plan: &Plan) -> Vec<Fee<'a>> {
     plan.hops.iter().filter_map(|hop| fee(registry, hop)).filter(|fee| fee.amount != "0").collect()
 }
@@ -52,7 +52,7 @@ fn fee<'a>(registry: &'a Registry, hop: &Hop) -> Option<Fee<'a>> {
     })
 }
 
-/// What a user should know before signing.
+/// Warnings to show before signing.
 pub(super) fn warnings(world: &World, plan: &Plan) -> Vec<String> {
     let registry = &*world.registry;
     plan.hops
@@ -69,7 +69,7 @@ pub(super) fn warnings(world: &World, plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// A time in words, rounded up.
+/// A duration as text, rounded up.
 fn spoken(seconds: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
     let (unit, name) = UNITS.into_iter().find(|(unit, _)| seconds >= *unit).unwrap_or((1, "second"));

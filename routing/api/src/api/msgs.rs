@@ -1,11 +1,11 @@
-//! The transactions of a route, ready to be signed.
+//! Endpoint for the transactions of a route, ready to sign.
 //!
-//! What the client sends back of the route is not believed: the route is planned again, and must be the same.
+//! A route in a request is untrusted: the service plans it again, and the result must be the same.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
-use messages::{Ask, Made, Msg, SignedHook, Tx};
+use messages::{BuildRequest, BuiltTxs, SignedHook, Tx};
 use planner::{Operation, Plan, Request, operations, same_route};
 use registry::Registry;
 use serde::Serialize;
@@ -18,11 +18,11 @@ use web::schema::{Field, Kind, Schema};
 
 use super::fees::{Fee, fees};
 use super::json;
-use super::op_hook::with_contract;
 use super::route::{self, Asked};
+use super::wire::WireMsg;
 use crate::body::{Body, wrong};
-use crate::deny;
-use crate::quotes::Known;
+use crate::errors;
+use crate::quotes::QuoteSet;
 use crate::service::{Service, World};
 
 /// The group's endpoints.
@@ -130,19 +130,6 @@ const MAX_TIMEOUT_SECONDS: u64 = 86_400;
 /// Skip's default.
 const SLIPPAGE_PERCENT: &str = "1";
 
-/// A message as it is on the wire.
-#[derive(Serialize, Clone)]
-pub(super) struct WireMsg {
-    msg: String,
-    msg_type_url: &'static str,
-}
-
-impl From<Msg> for WireMsg {
-    fn from(msg: Msg) -> Self {
-        Self { msg: msg.msg, msg_type_url: msg.type_url }
-    }
-}
-
 #[derive(Serialize)]
 struct Answer<'a> {
     msgs: Vec<OldMsg<'a>>,
@@ -205,7 +192,7 @@ fn msgs<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result<Re
         let addresses = body.texts("address_list")?;
         let echoed = echoed(&body)?;
         let signed_hook = signed_hook(&body)?;
-        world.facts = with_contract(service, &world, asked.request.to).await;
+        world.facts = service.with_contract(&world, asked.request.to).await;
         let (plan, known) = planned_again(service, &world, asked.request, &echoed).await?;
         let made = make(&world, &body, &plan, &addresses, signed_hook.as_ref())?;
         json(&answer(&world, &known, &plan, made, None))
@@ -234,7 +221,7 @@ async fn planned_again<'a>(
     world: &'a World,
     request: Request,
     echoed: &[Operation],
-) -> Result<(Plan, Known<'a>), Refusal> {
+) -> Result<(Plan, QuoteSet<'a>), Refusal> {
     let withdraw = Request { op_withdraw: true, ..request.clone() };
     let several = Request { multi_tx: true, ..request.clone() };
     let mut refusal = None;
@@ -252,27 +239,27 @@ async fn planned_again<'a>(
                 Ok(()) => return Ok((plan, known)),
                 Err(mismatch) => {
                     let message = format!("invalid operations: {mismatch}; ask for the route again");
-                    // The best plan of the plain request says most about what is wrong.
+                    // The best plan of the plain request gives the most helpful mismatch.
                     refusal.get_or_insert_with(|| Refusal::bad_request(message));
                 }
             }
         }
     }
-    Err(refusal.unwrap_or_else(|| deny::internal("no plan and no reason")))
+    Err(refusal.unwrap_or_else(|| errors::internal("no plan and no reason")))
 }
 
 fn echoed(body: &Body) -> Result<Vec<Operation>, Refusal> {
-    let value = body.value("operations").ok_or_else(|| deny::invalid("operations", "it is missing"))?;
+    let value = body.value("operations").ok_or_else(|| errors::invalid("operations", "it is missing"))?;
     let Value::Array(items) = value else { return Err(wrong("operations", value, "the route's list")) };
     if items.is_empty() || items.len() > planner::MAX_HOPS {
-        return Err(deny::invalid(
+        return Err(errors::invalid(
             "operations",
             &format!("{} entries, must be those of the route", items.len()),
         ));
     }
     let read = |(index, item): (usize, &Value)| {
         serde_json::from_value(item.clone())
-            .map_err(|error| deny::invalid(&format!("operations[{index}]"), &error.to_string()))
+            .map_err(|error| errors::invalid(&format!("operations[{index}]"), &error.to_string()))
     };
     items.iter().enumerate().map(read).collect()
 }
@@ -289,13 +276,13 @@ fn signed_hook(body: &Body) -> Result<Option<SignedHook>, Refusal> {
 /// The addresses that a plan needs, out of those that the client offers.
 fn addresses_of(body: &Body, registry: &Registry, plan: &Plan) -> Result<Vec<String>, Refusal> {
     let name = "chain_ids_to_addresses";
-    let offered = body.object(name)?.ok_or_else(|| deny::invalid(name, "it is missing"))?;
+    let offered = body.object(name)?.ok_or_else(|| errors::invalid(name, "it is missing"))?;
     let of = |chain| {
         let offer = offered.iter().find(|(key, _)| super::chain_by_key(registry, key) == Some(chain));
         match offer {
             Some((_, Value::String(address))) => Ok(address.clone()),
             Some((key, other)) => Err(wrong(&format!("{name}.{key}"), other, "a string")),
-            None => Err(deny::invalid(name, &format!("no address for chain `{}`", registry[chain].id))),
+            None => Err(errors::invalid(name, &format!("no address for chain `{}`", registry[chain].id))),
         }
     };
     plan.required_chains(registry).into_iter().map(of).collect()
@@ -307,7 +294,7 @@ fn make(
     plan: &Plan,
     addresses: &[String],
     signed_hook: Option<&SignedHook>,
-) -> Result<Made, Refusal> {
+) -> Result<BuiltTxs, Refusal> {
     for unsupported in ["post_route_handler"] {
         if let Some(value) = body.value(unsupported) {
             return Err(wrong(unsupported, value, "left out: it is not supported"));
@@ -316,7 +303,7 @@ fn make(
     let timeout_seconds = body.number("timeout_seconds")?.unwrap_or(TIMEOUT_SECONDS);
     if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
         let why = format!("{timeout_seconds} must be 1 to {MAX_TIMEOUT_SECONDS}");
-        return Err(deny::invalid("timeout_seconds", &why));
+        return Err(errors::invalid("timeout_seconds", &why));
     }
     let slippage = body.value("slippage_tolerance_percent").map(|value| match value {
         Value::String(text) => Ok(text.clone()),
@@ -324,13 +311,13 @@ fn make(
         other => Err(wrong("slippage_tolerance_percent", other, "a decimal number in a string, 0 to 100")),
     });
     let slippage = slippage.transpose()?.unwrap_or_else(|| SLIPPAGE_PERCENT.to_owned());
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(deny::internal)?;
-    let ask = Ask {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(errors::internal)?;
+    let ask = BuildRequest {
         registry: &world.registry,
         facts: &world.facts,
         plan,
         addresses,
-        now_nanos: u64::try_from(now.as_nanos()).map_err(deny::internal)?,
+        now_nanos: u64::try_from(now.as_nanos()).map_err(errors::internal)?,
         timeout_seconds,
         slippage_percent: &slippage,
         signed_hook,
@@ -340,9 +327,9 @@ fn make(
 
 fn answer<'a>(
     world: &'a World,
-    known: &Known<'_>,
+    known: &QuoteSet<'_>,
     plan: &Plan,
-    made: Made,
+    made: BuiltTxs,
     route: Option<route::Answer<'a>>,
 ) -> Answer<'a> {
     let registry = &*world.registry;

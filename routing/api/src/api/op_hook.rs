@@ -1,10 +1,7 @@
-//! The hook of a deposit: what the user signs so that the rollup converts the bridged coin as soon as it has it.
-
-use std::sync::Arc;
+//! Endpoint `/op-hook`: the messages that a user signs so that the rollup wraps a deposited coin on arrival.
 
 use futures_util::future::BoxFuture;
-use messages::OpHookAsk;
-use registry::{AssetRef, Facts, Origin};
+use messages::OpHookRequest;
 use serde::{Deserialize, Serialize};
 use web::call::Call;
 use web::endpoint::{Endpoint, Freshness, Handler, Method, Param};
@@ -13,11 +10,11 @@ use web::reply::Reply;
 use web::schema::{Field, Kind, Schema};
 
 use super::json;
-use super::msgs::WireMsg;
 use super::pair::Pair;
+use super::wire::WireMsg;
 use crate::body::Body;
 use crate::refresh;
-use crate::service::{Service, World};
+use crate::service::Service;
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[Endpoint {
@@ -77,8 +74,8 @@ fn op_hook<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result
         let mut world = service.world();
         let Pair { source, dest } = Pair::read(&body, &world.registry)?;
         let source_address = body.required("source_address")?;
-        world.facts = with_contract(service, &world, dest.asset).await;
-        let ask = OpHookAsk {
+        world.facts = service.with_contract(&world, dest.asset).await;
+        let ask = OpHookRequest {
             registry: &world.registry,
             facts: &world.facts,
             source: source.asset,
@@ -91,24 +88,6 @@ fn op_hook<'a>(service: &'a Service, call: &'a Call<'a>) -> BoxFuture<'a, Result
         account_exists(service, chain, source_address).await?;
         json(&Answer { chain_id: &chain.id, hook: made.hook.into_iter().map(WireMsg::from).collect() })
     })
-}
-
-/// The facts with the ERC-20 that a wrapped token wraps, asked for if nobody has asked yet.
-pub(super) async fn with_contract(service: &Service, world: &World, asset: AssetRef) -> Arc<Facts> {
-    let registry = &*world.registry;
-    let Origin::Wrapped { parent, .. } = registry[asset].origin else { return Arc::clone(&world.facts) };
-    if world.facts.contract(registry, parent).is_some() {
-        return Arc::clone(&world.facts);
-    }
-    let (chain, denom) = (&registry[registry[parent].chain], &registry[parent].denom);
-    match refresh::contract_said(&service.nodes, chain, denom).await {
-        Ok(Some(contract)) => {
-            let mut facts = Facts::clone(&world.facts);
-            facts.contracts.insert((chain.id.clone(), denom.clone()), contract);
-            Arc::new(facts)
-        }
-        Ok(None) | Err(_) => Arc::clone(&world.facts),
-    }
 }
 
 /// A hook is signed with the number and sequence of an account that is there. Only a plain no of the rollup counts.

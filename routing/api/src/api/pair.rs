@@ -1,10 +1,10 @@
-//! The two assets that a request is about: as the client spells them, and as the registry knows them.
+//! Source and destination asset of a request, as spelled by the client and as found in the registry.
 
 use registry::{AssetRef, Registry};
 use web::refusal::Refusal;
 
 use crate::body::Body;
-use crate::deny;
+use crate::errors;
 
 /// From what to what.
 pub(super) struct Pair {
@@ -14,16 +14,16 @@ pub(super) struct Pair {
 
 /// One of the two.
 pub(super) struct Side {
-    /// As asked.
+    /// Requested amount.
     pub(super) denom: String,
-    /// As asked.
+    /// Requested amount.
     pub(super) chain_id: String,
     pub(super) asset: AssetRef,
 }
 
 impl Pair {
-    /// Reads `source_asset_denom`, `source_asset_chain_id` and the same of `dest`. What is missing is told before what is
-    /// not known.
+    /// Reads `source_asset_denom`, `source_asset_chain_id` and the same of `dest`. What is missing is told before what
+    /// is not known.
     pub(super) fn read(body: &Body, registry: &Registry) -> Result<Self, Refusal> {
         let named = |side: &str| -> Result<(String, String), Refusal> {
             let denom = body.required(&format!("{side}_asset_denom"))?.to_owned();
@@ -40,7 +40,7 @@ impl Pair {
 impl Side {
     fn find(registry: &Registry, which: &str, (denom, chain_id): (String, String)) -> Result<Self, Refusal> {
         let asset = registry.chain(&chain_id).and_then(|chain| registry.asset(chain, &denom));
-        let asset = asset.ok_or_else(|| deny::unknown_asset(which, &denom, &chain_id))?;
+        let asset = asset.ok_or_else(|| errors::unknown_asset(which, &denom, &chain_id))?;
         Ok(Self { denom, chain_id, asset })
     }
 }

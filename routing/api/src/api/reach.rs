@@ -1,4 +1,4 @@
-//! What gets from one asset to another, without regard to amounts, prices and nodes.
+//! Reachability between assets, without amounts, prices and nodes.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use chain::U256;
 use planner::{Request, plan};
 use registry::{AssetRef, BridgeKind, Registry};
 
-use crate::quotes::Known;
+use crate::quotes::QuoteSet;
 use crate::service::World;
 
 /// A way: how many transactions it takes, over which bridges.
@@ -18,7 +18,7 @@ pub(super) struct Way {
 /// The best way between two assets.
 pub(super) fn way(world: &World, from: AssetRef, to: AssetRef, multi_tx: bool) -> Option<Way> {
     let registry = &*world.registry;
-    let known = Known::nothing(registry);
+    let known = QuoteSet::nothing(registry);
     let seen = planner::World { registry, facts: &world.facts, quotes: &known };
     // One whole token, and where that is below a minimum, very many.
     let whole = U256::from(10).pow(U256::from(registry[from].decimals));

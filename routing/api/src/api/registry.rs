@@ -1,4 +1,4 @@
-//! Which registry is in use.
+//! Endpoint for the registry in use.
 
 use registry::facts::PairState;
 use serde::Serialize;

@@ -1,7 +1,7 @@
-//! Quotes: how an asset gets from one chain to another, and what of it arrives.
+//! Quote endpoint: how an asset gets from one chain to another, and the amount out.
 //!
-//! The same request gives the same answer, byte for byte, for as long as registry, facts and quotes stay the same: the
-//! wallet widget asks again before it lets the user sign, and compares.
+//! The same request gives the same response, byte for byte, while registry, facts and quotes stay the same: the wallet
+//! widget repeats the request before it lets the user sign, and compares.
 
 use futures_util::future::BoxFuture;
 use planner::{Operation, Plan, Request, operations, plan, usd};
@@ -17,8 +17,8 @@ use super::fees::{Fee, fees, warnings};
 use super::json;
 use super::pair::Pair;
 use crate::body::Body;
-use crate::deny;
-use crate::quotes::Known;
+use crate::errors;
+use crate::quotes::QuoteSet;
 use crate::service::{Service, World};
 
 /// The group's endpoints.
@@ -135,7 +135,7 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "client_id",
 ];
 
-/// What a route is asked for, with the names as the client spells them.
+/// Parsed route request, with the names as the client spells them.
 pub(super) struct Asked {
     pub(super) request: Request,
     pair: Pair,
@@ -212,7 +212,12 @@ impl Asked {
     }
 
     /// The answer for plans, of which there is one at least.
-    pub(super) fn answer<'a>(&'a self, world: &'a World, known: &'a Known<'a>, plans: &[Plan]) -> Answer<'a> {
+    pub(super) fn answer<'a>(
+        &'a self,
+        world: &'a World,
+        known: &'a QuoteSet<'a>,
+        plans: &[Plan],
+    ) -> Answer<'a> {
         let registry = &*world.registry;
         let seen = planner::World { registry, facts: &world.facts, quotes: known };
         let best = &plans[0];
@@ -256,18 +261,18 @@ pub(super) async fn plans<'a>(
     service: &Service,
     world: &'a World,
     request: &Request,
-) -> Result<(Vec<Plan>, Known<'a>), Refusal> {
+) -> Result<(Vec<Plan>, QuoteSet<'a>), Refusal> {
     let registry = &*world.registry;
-    let mut known = Known::nothing(registry);
+    let mut known = QuoteSet::nothing(registry);
     // Answers change which amounts the hops behind are asked about, so each round settles one hop at least.
     for _ in 0..=planner::MAX_HOPS {
         let seen = planner::World { registry, facts: &world.facts, quotes: &known };
         let outcome = plan(&world.graph, seen, request);
         if !known.complete(&service.quoter, &service.nodes).await {
-            return outcome.map(|plans| (plans, known)).map_err(|reason| deny::no_route(&reason));
+            return outcome.map(|plans| (plans, known)).map_err(|reason| errors::no_route(&reason));
         }
     }
-    Err(deny::no_route(&planner::NoRoute::NoQuote("LayerZero".to_owned())))
+    Err(errors::no_route(&planner::NoRoute::NoQuote("LayerZero".to_owned())))
 }
 
 /// The kinds of bridges that are allowed; those of the interface that do not exist here are none of ours.
@@ -283,7 +288,7 @@ fn bridges(body: &Body) -> Result<Option<Vec<BridgeKind>>, Refusal> {
             Some(kind) => kinds.push(kind),
             None if OTHERS.contains(&name.as_str()) => {}
             None => {
-                return Err(deny::invalid(
+                return Err(errors::invalid(
                     "bridges",
                     &format!("`{name}` is no kind of bridge, see /v2/info/bridges"),
                 ));

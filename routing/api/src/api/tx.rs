@@ -1,4 +1,4 @@
-//! Registered transactions: what they are doing.
+//! Endpoints for registered transactions.
 
 use chain::Timestamp;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use web::schema::{Field, Kind, Schema};
 
 use super::json;
 use crate::body::Body;
-use crate::deny;
+use crate::errors;
 use crate::service::Service;
 
 /// The group's endpoints.
@@ -105,27 +105,28 @@ fn track(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
 }
 
 fn status(service: &Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let required = |name| call.first(name).ok_or_else(|| deny::invalid(name, "it is missing"));
+    let required = |name| call.first(name).ok_or_else(|| errors::invalid(name, "it is missing"));
     let (hash, chain) = (required("tx_hash")?, required("chain_id")?);
     match service.tracker().status(chain, hash) {
         Ok(Some(ready)) => Ok(Reply::json(ready)),
-        Ok(None) => Err(deny::untracked()),
-        Err(StatusError::BadHash(bad)) => Err(deny::invalid("tx_hash", &bad.to_string())),
-        Err(StatusError::Failed(error)) => Err(deny::internal(error)),
+        Ok(None) => Err(errors::untracked()),
+        Err(StatusError::BadHash(bad)) => Err(errors::invalid("tx_hash", &bad.to_string())),
+        Err(StatusError::Failed(error)) => Err(errors::internal(error)),
     }
 }
 
 fn refusal(refused: Refused) -> Refusal {
     match refused {
-        Refused::UnknownChain => deny::unknown_chain(),
-        Refused::BadHash(bad) => deny::invalid("tx_hash", &bad.to_string()),
-        Refused::TooMany(limit) => deny::too_many_unseen(limit),
-        Refused::Failed(error) if error.is_full() => deny::disk_full(error),
-        Refused::Failed(error) => deny::internal(error),
+        Refused::UnknownChain => errors::unknown_chain(),
+        Refused::BadHash(bad) => errors::invalid("tx_hash", &bad.to_string()),
+        Refused::TooMany(limit) => errors::too_many_unseen(limit),
+        Refused::Failed(error) if error.is_full() => errors::disk_full(error),
+        Refused::Failed(error) => errors::internal(error),
     }
 }
 
 fn now() -> Result<Timestamp, Refusal> {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_err(deny::internal)?;
-    i64::try_from(since.as_nanos()).map(Timestamp::from_unix_nanos).map_err(deny::internal)
+    let since =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_err(errors::internal)?;
+    i64::try_from(since.as_nanos()).map(Timestamp::from_unix_nanos).map_err(errors::internal)
 }

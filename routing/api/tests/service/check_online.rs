@@ -13,7 +13,10 @@ use crate::client::recorded::{BRIDGED, Chains, VOUCHER, texts};
 /// What is found, `?` in front of what could not be asked.
 async fn found(registry: &Registry) -> Vec<String> {
     let findings = online(&Nodes::new(ASK), registry).await;
-    findings.iter().map(|finding| format!("{}{finding}", if finding.unasked { "?" } else { "" })).collect()
+    findings
+        .iter()
+        .map(|finding| format!("{}{finding}", if finding.unreachable { "?" } else { "" }))
+        .collect()
 }
 
 /// The chains of the example, with other parts.

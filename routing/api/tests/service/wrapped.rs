@@ -250,7 +250,7 @@ async fn a_pair_that_its_contract_contradicts_has_no_route_until_it_does_not() {
         );
         let findings = routing_api::check::online(&Nodes::new(ASK), &registry).await;
         assert!(
-            findings.iter().any(|finding| !finding.unasked && finding.to_string().contains(why)),
+            findings.iter().any(|finding| !finding.unreachable && finding.to_string().contains(why)),
             "{findings:?}"
         );
     }

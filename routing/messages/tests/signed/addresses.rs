@@ -1,7 +1,7 @@
 //! Lists of addresses, right and wrong.
 
 use chain::Account;
-use messages::{Refused, Tx};
+use messages::{BuildError, Tx};
 use planner::{Hop, Step};
 
 use crate::support::world::{self, *};
@@ -74,7 +74,7 @@ fn long_accounts_get_coins_and_no_wrapped_tokens() {
         let mut wrapped = hops(&asked);
         wrapped.push(asked.hop(Step::Wrap, ("cabal-1", USDC_L2), ("cabal-1", USDC_WRAPPED), 5, finer(5)));
         let refused = asked.make(wrapped, &[NOBLE, &spelling]).unwrap_err();
-        assert!(matches!(refused, Refused::LongAccount { .. }), "{refused}");
+        assert!(matches!(refused, BuildError::LongAccount { .. }), "{refused}");
     }
 }
 

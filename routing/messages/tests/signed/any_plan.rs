@@ -1,7 +1,7 @@
 //! Any plan, however odd, gives transactions that do all of it once and in order, or a refusal.
 
 use chain::U256;
-use messages::{Made, Tx, address};
+use messages::{BuiltTxs, Tx, address};
 use planner::{Hop, Plan, Step};
 use proptest::prelude::*;
 use registry::{AssetRef, ChainKind, ChainRef};
@@ -107,7 +107,7 @@ fn depth(memo: &str) -> usize {
     depth
 }
 
-fn check(asked: &Asked, plan: &Plan, made: &Made) -> Result<(), TestCaseError> {
+fn check(asked: &Asked, plan: &Plan, made: &BuiltTxs) -> Result<(), TestCaseError> {
     let mut next = 0;
     for tx in &made.txs {
         prop_assert_eq!(tx.hops().start, next);

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use messages::{Msg, OpHookAsk, Refused, SignedHook, op_hook};
+use messages::{BuildError, Msg, OpHookRequest, SignedHook, op_hook};
 use planner::{Hop, Step};
 use proto::tx::{Any, AuthInfo, Message as _, SignerInfo, TxBody, TxRaw};
 
@@ -17,8 +17,8 @@ fn hook_of(
     source: (&str, &str),
     dest: (&str, &str),
     signer: &str,
-) -> Result<Vec<Msg>, Refused> {
-    let ask = OpHookAsk {
+) -> Result<Vec<Msg>, BuildError> {
+    let ask = OpHookRequest {
         registry: &asked.registry,
         facts: &asked.facts,
         source: asked.asset(source.0, source.1),
@@ -43,11 +43,11 @@ fn there_is_a_hook_only_where_a_deposit_ends_in_a_wrapped_token_and_no_packet_ca
         (WRAPPED, INIT),
     ] {
         let refused = hook_of(&asked, source, dest, USER).unwrap_err();
-        assert_eq!(refused, Refused::HookNotRequired);
+        assert_eq!(refused, BuildError::HookNotRequired);
         assert_eq!(refused.to_string(), "op hook is not required for this route");
     }
     let mut asked = world::migrated();
-    assert_eq!(hook_of(&asked, INIT, WRAPPED, USER), Err(Refused::HookNotRequired));
+    assert_eq!(hook_of(&asked, INIT, WRAPPED, USER), Err(BuildError::HookNotRequired));
     asked.facts.hooks.clear();
     assert!(hook_of(&asked, INIT, WRAPPED, USER).is_ok(), "migrated, but packets may not call the wrapper");
 }
@@ -69,7 +69,7 @@ fn a_hook_names_what_it_misses() {
     made.asset(l2, INIT_WRAPPED, 18, origin, None);
     let mut asked = Asked::new(made.finish(), registry::Facts::default());
     let (from, to) = (("l-1", "uinit"), ("r-1", INIT_WRAPPED));
-    let missing = Refused::NoContract { denom: denom.clone(), chain: "r-1".to_owned() };
+    let missing = BuildError::NoContract { denom: denom.clone(), chain: "r-1".to_owned() };
     assert_eq!(hook_of(&asked, from, to, USER), Err(missing));
     asked.facts.contracts.insert(("r-1".to_owned(), denom), INIT_L2_ERC20.to_owned());
     assert!(hook_of(&asked, from, to, USER).is_ok(), "the chain's word is enough");
@@ -116,7 +116,7 @@ fn deposit(asked: &Asked) -> Vec<Hop> {
 }
 
 /// What becomes of a deposit for `OTHER` with these bytes as its hook.
-fn deposited(signer: &str, own: &str, hook: String) -> Result<Msg, Refused> {
+fn deposited(signer: &str, own: &str, hook: String) -> Result<Msg, BuildError> {
     let mut asked = world::mainnet();
     asked.hook = Some(SignedHook { signer: signer.to_owned(), hook });
     let hops = deposit(&asked);
@@ -125,7 +125,7 @@ fn deposited(signer: &str, own: &str, hook: String) -> Result<Msg, Refused> {
     Ok(msgs[0].clone())
 }
 
-fn signed(change: impl FnOnce(&mut Signing)) -> Result<Msg, Refused> {
+fn signed(change: impl FnOnce(&mut Signing)) -> Result<Msg, BuildError> {
     let hook = hook_of(&world::mainnet(), INIT, WRAPPED, USER).unwrap();
     let mut signing = Signing::of(&hook);
     change(&mut signing);
@@ -164,7 +164,7 @@ fn a_hook_that_nothing_needs_is_not_looked_at() {
 #[test]
 fn whatever_else_was_signed_is_refused_by_name() {
     let why = |change: fn(&mut Signing)| match signed(change) {
-        Err(Refused::Hook(why)) => why,
+        Err(BuildError::Hook(why)) => why,
         other => panic!("{other:?}"),
     };
     let change = |signing: &mut Signing, index: usize, change: fn(&mut proto_form::Call)| {
@@ -202,7 +202,7 @@ fn whatever_else_was_signed_is_refused_by_name() {
     for (member, with) in members {
         let refused = signed(|signing| change(signing, 1, with)).unwrap_err();
         let why = format!("its message 1 has another {member} than this route needs");
-        assert_eq!(refused, Refused::Hook(why));
+        assert_eq!(refused, BuildError::Hook(why));
     }
     let text = signed(|signing| signing.signers = 2).unwrap_err().to_string();
     assert_eq!(text, "signed_op_hook: it has 2 signers, not 1; ask /op-hook again and sign what it answers");
@@ -218,7 +218,7 @@ fn a_hook_for_another_receiver_is_refused() {
     assert_ne!(ours, theirs);
     hook[1].msg = hook[1].msg.replace(&theirs, &ours);
     let refused = deposited(USER, USER, STANDARD.encode(Signing::of(&hook).bytes())).unwrap_err();
-    assert_eq!(refused, Refused::Hook("its message 1 has another input than this route needs".to_owned()));
+    assert_eq!(refused, BuildError::Hook("its message 1 has another input than this route needs".to_owned()));
 }
 
 #[test]
@@ -226,9 +226,12 @@ fn only_the_depositor_can_have_signed_it() {
     let hook = hook_of(&world::mainnet(), INIT, WRAPPED, OTHER).unwrap();
     let data = STANDARD.encode(Signing::of(&hook).bytes());
     let refused = deposited(OTHER, USER, data.clone()).unwrap_err();
-    assert_eq!(refused, Refused::Hook(format!("signer `{OTHER}` is not `{USER}`, who sends the deposit")));
+    assert_eq!(refused, BuildError::Hook(format!("signer `{OTHER}` is not `{USER}`, who sends the deposit")));
     let refused = deposited(USER, USER, data).unwrap_err();
-    assert_eq!(refused, Refused::Hook("its message 0 has another sender than this route needs".to_owned()));
+    assert_eq!(
+        refused,
+        BuildError::Hook("its message 0 has another sender than this route needs".to_owned())
+    );
     let refused = deposited("init1nobody", USER, String::new()).unwrap_err().to_string();
     assert!(refused.starts_with("signed_op_hook.signer `init1nobody` is no address of chain `yominet-1`"));
 }
@@ -246,13 +249,13 @@ fn the_key_of_the_signature_is_that_of_the_depositor() {
         deposited(signer, signer, STANDARD.encode(signing.bytes()))
     };
     assert!(hook(owner).is_ok());
-    assert_eq!(hook(USER), Err(Refused::Hook(format!("its key is that of `{owner}`, not of `{USER}`"))));
+    assert_eq!(hook(USER), Err(BuildError::Hook(format!("its key is that of `{owner}`, not of `{USER}`"))));
 }
 
 #[test]
 fn what_is_no_transaction_or_too_long_is_refused_with_the_limit() {
     let why = |hook: String| match deposited(USER, USER, hook) {
-        Err(Refused::Hook(why)) => why,
+        Err(BuildError::Hook(why)) => why,
         other => panic!("{other:?}"),
     };
     assert!(why("%".to_owned()).starts_with("hook is no base64 ("));
@@ -270,7 +273,7 @@ fn what_is_no_transaction_or_too_long_is_refused_with_the_limit() {
     assert!(long(10_240).is_ok());
     assert_eq!(
         long(10_241),
-        Err(Refused::Hook("hook has 10241 bytes, more than the 10240 that the L1 takes".to_owned()))
+        Err(BuildError::Hook("hook has 10241 bytes, more than the 10240 that the L1 takes".to_owned()))
     );
 }
 
@@ -285,7 +288,9 @@ fn what_others_signed_on_the_recorded_chains_is_refused() {
         if deposit.data.is_empty() {
             continue;
         }
-        let Err(Refused::Hook(why)) = deposited(USER, USER, STANDARD.encode(&deposit.data)) else { panic!() };
+        let Err(BuildError::Hook(why)) = deposited(USER, USER, STANDARD.encode(&deposit.data)) else {
+            panic!()
+        };
         refused.push(why.split(" (").next().unwrap().to_owned());
     }
     let one = "it has 1 messages, not 2";

@@ -1,7 +1,7 @@
 //! What OFT contracts are asked and what their answers say.
 
 use chain::U256;
-use messages::{Refused, quote};
+use messages::{BuildError, quote};
 
 use crate::support::{word, world};
 
@@ -21,7 +21,7 @@ fn the_questions_are_those_of_the_contract_and_name_nobody() {
     assert_eq!(alloy::hex::encode(fee), format!("3b6f743b{}{}{param}", word("40"), word("0")));
     let mut wrong = oft.legs[0].clone();
     wrong.options = "0xz".to_owned();
-    assert!(matches!(quote::calls(&wrong, 1, U256::ONE), Err(Refused::Registry { .. })));
+    assert!(matches!(quote::calls(&wrong, 1, U256::ONE), Err(BuildError::Registry { .. })));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Our messages against two recorded chains: what their nodes simulated, what their users sent, and their own types.
 
-use messages::{Msg, Refused};
+use messages::{BuildError, Msg};
 use planner::{Hop, Step};
 use prost::Message as _;
 use serde_json::Value;
@@ -31,7 +31,7 @@ fn over_channel(asked: &Asked, chain: &str, denom: &str, amount: u128) -> Hop {
 }
 
 /// What we have a user sign for what a recorded message did; `None` if no route of ours does such a thing.
-fn ours(chain: &str, type_url: &str, bytes: &[u8]) -> Option<(Result<Msg, Refused>, String)> {
+fn ours(chain: &str, type_url: &str, bytes: &[u8]) -> Option<(Result<Msg, BuildError>, String)> {
     let mut asked = world::recorded();
     let (hop, sender, receiver) = match type_url {
         "/ibc.applications.transfer.v1.MsgTransfer" => {
@@ -125,7 +125,7 @@ fn what_users_sent_is_what_we_would_have_them_sign() {
                     assert_eq!(encode(&made), message.value, "{}", made.msg);
                     same += 1;
                 }
-                Err(Refused::Address { .. }) => refused.push(receiver),
+                Err(BuildError::Address { .. }) => refused.push(receiver),
                 Err(other) => panic!("{other}"),
             }
         }
@@ -166,7 +166,7 @@ fn a_forward_is_the_one_that_users_sent_but_for_more_tries_and_a_receiver_that_i
             let back = over_channel(&asked, there, &arrived, amount);
             let made = asked.make(vec![out, back], &[&sent.sender, receiver]);
             if receiver == "not-an-address" {
-                assert!(matches!(made, Err(Refused::Address { .. })));
+                assert!(matches!(made, Err(BuildError::Address { .. })));
                 continue;
             }
             let made = made.unwrap();

@@ -1,7 +1,7 @@
 //! What else a plan's transactions look like, and what is refused.
 
 use chain::U256;
-use messages::{Approval, Refused, Tx};
+use messages::{Approval, BuildError, Tx};
 use planner::{Hop, Step};
 use registry::{denom, intermediary};
 use serde_json::{Value, json};
@@ -304,9 +304,9 @@ fn amounts_that_a_message_cannot_carry_are_refused_with_the_limit() {
     );
     let mut everything = ibc(&asked, (L1, 25), (L1, "uinit"), ("yominet-1", INIT_VOUCHER));
     (everything.amount_in, everything.amount_out) = (all(), all());
-    assert!(matches!(asked.make(vec![everything.clone()], &[USER, USER]), Err(Refused::Amount { .. })));
+    assert!(matches!(asked.make(vec![everything.clone()], &[USER, USER]), Err(BuildError::Amount { .. })));
     (everything.amount_in, everything.amount_out) = (U256::ZERO, U256::ZERO);
-    assert!(matches!(asked.make(vec![everything], &[USER, USER]), Err(Refused::Amount { .. })));
+    assert!(matches!(asked.make(vec![everything], &[USER, USER]), Err(BuildError::Amount { .. })));
     let (oft, _) = asked.registry.ofts().next().unwrap();
     let step = |fee| Step::LayerZero { oft, from: 1, to: 0, fee };
     let cross = |amount: u128, fee| {
@@ -328,11 +328,11 @@ fn amounts_that_a_message_cannot_carry_are_refused_with_the_limit() {
         1,
     );
     assert!(
-        matches!(asked.make(vec![dust.clone()], &[USER_HEX, USER]), Err(Refused::Plan(_))),
+        matches!(asked.make(vec![dust.clone()], &[USER_HEX, USER]), Err(BuildError::Plan(_))),
         "it brings more"
     );
     dust.amount_out = U256::ZERO;
-    assert!(matches!(asked.make(vec![dust], &[USER_HEX, USER]), Err(Refused::Amount { .. })));
+    assert!(matches!(asked.make(vec![dust], &[USER_HEX, USER]), Err(BuildError::Amount { .. })));
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn the_time_out_is_counted_from_now_and_must_exist() {
     assert_eq!(at(&asked), "1767225901000000000");
     for wrong in [0, u64::MAX, u64::MAX / 1_000_000_000] {
         asked.timeout = wrong;
-        assert_eq!(asked.make(hops.clone(), &[USER, USER]), Err(Refused::Timeout(wrong)));
+        assert_eq!(asked.make(hops.clone(), &[USER, USER]), Err(BuildError::Timeout(wrong)));
     }
 }
 
@@ -357,7 +357,7 @@ fn a_bad_percentage_is_refused_even_where_it_changes_nothing() {
     let mut asked = world::mainnet();
     let hops = vec![ibc(&asked, (L1, 25), (L1, "uinit"), ("yominet-1", INIT_VOUCHER))];
     asked.slippage = "100.5";
-    assert_eq!(asked.make(hops, &[USER, USER]), Err(Refused::Slippage("100.5".to_owned())));
+    assert_eq!(asked.make(hops, &[USER, USER]), Err(BuildError::Slippage("100.5".to_owned())));
 }
 
 #[test]

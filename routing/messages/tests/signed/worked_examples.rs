@@ -1,7 +1,7 @@
 //! The worked examples of the specifications (`router-mechanics.md` §9, `router-api.md` §5.5 and §8.2), byte for byte.
 
 use chain::U256;
-use messages::{Approval, Msg, OpHookAsk, Tx, op_hook};
+use messages::{Approval, Msg, OpHookRequest, Tx, op_hook};
 use planner::{Hop, Step};
 use serde_json::json;
 
@@ -73,7 +73,7 @@ fn dollars_of_noble_are_forwarded_and_wrapped_by_one_message() {
 /// The hook of `router-mechanics.md` §9.2 and of `router-api.md` §8.2, which differ in who asks.
 fn init_hook(address: &str) -> Vec<Msg> {
     let asked = world::mainnet();
-    let hook = op_hook(&OpHookAsk {
+    let hook = op_hook(&OpHookRequest {
         registry: &asked.registry,
         facts: &asked.facts,
         source: asked.asset(L1, "uinit"),

@@ -1,13 +1,16 @@
-//! Assets, each after what it was made of.
+//! Assembly of assets, parents first.
 //!
-//! Must hold: the order of the drafts does not matter; what cannot be traced back is told, and a ring of parents is named.
+//! # Invariants
+//!
+//! * The order of the drafts has no effect.
+//! * An asset without a traceable origin is reported, and a cycle of parents is named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::layers::layered;
 use super::{Assembly, Unfit};
 use crate::denom;
-use crate::draft::{AssetDraft, OriginDraft, Placed, Source};
+use crate::draft::{AssetDraft, Located, OriginDraft, Source};
 use crate::model::{Asset, AssetRef, ChainKind, ChainRef, Origin};
 
 /// A draft that has its chain and what it was made of.
@@ -17,24 +20,24 @@ struct Ready {
     origin: Origin,
     /// The full path of a voucher whose other chain is not known.
     path: Option<String>,
-    draft: Placed<AssetDraft>,
+    draft: Located<AssetDraft>,
 }
 
-/// What can be said of a draft now.
+/// Resolution state of a draft.
 enum State {
     Ready(Box<Ready>),
     /// What it was made of is not there yet: on which chain, which denomination.
-    Waiting(Placed<AssetDraft>),
-    Unfit(Placed<AssetDraft>, Unfit),
+    Waiting(Located<AssetDraft>),
+    Unfit(Located<AssetDraft>, Unfit),
 }
 
 impl Assembly {
-    pub(super) fn assets(&mut self, drafts: Vec<Placed<AssetDraft>>) {
+    pub(super) fn assets(&mut self, drafts: Vec<Located<AssetDraft>>) {
         let (outcome, mut nameless, mut contested) = (&mut self.outcome, 0, Vec::new());
         let keyed = drafts.into_iter().map(|draft| {
             nameless += 1;
             let denom = stated(&draft.part).unwrap_or_else(|| format!(" {nameless}"));
-            Placed { source: draft.source, place: draft.place, part: (denom, draft.part) }
+            Located { source: draft.source, place: draft.place, part: (denom, draft.part) }
         });
         let drafts = layered(
             keyed.collect(),
@@ -51,7 +54,7 @@ impl Assembly {
         );
         let mut waiting: Vec<_> = drafts
             .into_iter()
-            .map(|draft| Placed { source: draft.source, place: draft.place, part: draft.part.1 })
+            .map(|draft| Located { source: draft.source, place: draft.place, part: draft.part.1 })
             .collect();
         // Each round adds what hangs on the one before, so that the order is by depth.
         while !waiting.is_empty() {
@@ -62,7 +65,7 @@ impl Assembly {
                 break;
             }
         }
-        // Which of two entries of one list is right, nobody knows.
+        // Neither of two entries of one list takes precedence.
         for (chain, denom, what) in contested {
             let chain = self.builder.so_far().chain(&chain);
             if let Some(asset) = chain.and_then(|chain| self.builder.so_far().asset(chain, &denom)) {
@@ -72,7 +75,7 @@ impl Assembly {
     }
 
     /// Adds what can be added, and returns the others.
-    fn round(&mut self, drafts: Vec<Placed<AssetDraft>>) -> Vec<Placed<AssetDraft>> {
+    fn round(&mut self, drafts: Vec<Located<AssetDraft>>) -> Vec<Located<AssetDraft>> {
         let (mut ready, mut waiting) = (Vec::new(), Vec::new());
         for draft in drafts {
             match self.state(draft) {
@@ -88,7 +91,7 @@ impl Assembly {
         waiting
     }
 
-    fn state(&self, draft: Placed<AssetDraft>) -> State {
+    fn state(&self, draft: Located<AssetDraft>) -> State {
         let registry = self.builder.so_far();
         let Some(chain) = registry.chain(&draft.part.chain) else {
             let missing = format!("chain `{}` is in no list", draft.part.chain);
@@ -113,7 +116,7 @@ impl Assembly {
         State::Ready(Box::new(Ready { chain, denom, origin, path: None, draft }))
     }
 
-    fn native(chain: ChainRef, draft: Placed<AssetDraft>) -> State {
+    fn native(chain: ChainRef, draft: Located<AssetDraft>) -> State {
         let path = draft.part.path.clone();
         let Some(denom) = draft.part.denom.clone().or_else(|| path.as_deref().map(denom::of_path)) else {
             return State::Unfit(draft, Unfit::Missing("`denom` is missing: it must be given".to_owned()));
@@ -121,7 +124,7 @@ impl Assembly {
         State::Ready(Box::new(Ready { chain, denom, origin: Origin::Native, path, draft }))
     }
 
-    /// What an asset was made of; `None` while that is not there.
+    /// Parent of an asset; `None` while it is not resolved.
     fn origin(&self, chain: ChainRef, origin: &OriginDraft) -> Result<Option<Origin>, String> {
         let registry = self.builder.so_far();
         let id = &registry[chain].id;
@@ -154,7 +157,7 @@ impl Assembly {
     }
 
     /// Says why a draft does not fit, or gives it back as one without origin if its path says enough.
-    fn unfit(&mut self, draft: Placed<AssetDraft>, unfit: Unfit) -> Option<Placed<AssetDraft>> {
+    fn unfit(&mut self, draft: Located<AssetDraft>, unfit: Unfit) -> Option<Located<AssetDraft>> {
         let here = self.builder.so_far().chain(&draft.part.chain).is_some();
         if here && let Some(free) = freed(&draft) {
             if let Unfit::Bad(bad) = unfit {
@@ -170,7 +173,7 @@ impl Assembly {
     }
 
     /// Lets those be without origin whose path says enough and whose parent will never come. Whether there are any.
-    fn set_free(&mut self, waiting: &mut [Placed<AssetDraft>]) -> bool {
+    fn set_free(&mut self, waiting: &mut [Located<AssetDraft>]) -> bool {
         let coming: BTreeSet<_> = waiting
             .iter()
             .filter_map(|draft| Some((draft.part.chain.clone(), stated(&draft.part)?)))
@@ -204,7 +207,7 @@ impl Assembly {
     }
 
     /// Says of all that wait in vain what they wait for.
-    fn stranded(&mut self, waiting: &[Placed<AssetDraft>]) {
+    fn stranded(&mut self, waiting: &[Located<AssetDraft>]) {
         let parents: BTreeMap<_, _> = waiting
             .iter()
             .filter_map(|draft| {
@@ -256,7 +259,7 @@ impl Assembly {
         chain.zip(draft.denom.as_deref()).is_some_and(|(chain, denom)| registry.asset(chain, denom).is_some())
     }
 
-    /// The asset, with what is not said taken from its parent.
+    /// The asset, with missing members copied from its parent.
     fn asset(&self, ready: Ready) -> Result<Asset, String> {
         let registry = self.builder.so_far();
         let parent = ready.origin.parent().map(|parent| &registry[parent]);
@@ -298,12 +301,12 @@ fn key(denom: &str) -> String {
 }
 
 /// The draft without its origin, if it has a path that gives its denomination.
-fn freed(draft: &Placed<AssetDraft>) -> Option<Placed<AssetDraft>> {
+fn freed(draft: &Located<AssetDraft>) -> Option<Located<AssetDraft>> {
     draft.part.origin.as_ref()?;
     let path = draft.part.path.as_deref()?;
     let fits = draft.part.denom.as_deref().is_none_or(|denom| denom == denom::of_path(path));
     let part = AssetDraft { origin: None, ..draft.part.clone() };
-    fits.then(|| Placed { source: draft.source, place: draft.place.clone(), part })
+    fits.then(|| Located { source: draft.source, place: draft.place.clone(), part })
 }
 
 /// The contract that a denomination names.

@@ -1,20 +1,22 @@
-//! Channels, out of what several files say of their ends.
+//! Assembly of channels from drafts of their ends.
 //!
-//! Must hold: an end belongs to one channel at most; of two that claim it, the one said by the better source stays.
+//! # Invariants
+//!
+//! * An end belongs to at most one channel; of two that claim it, the one from the better source stays.
 
 use std::collections::BTreeMap;
 
 use super::Assembly;
-use crate::draft::{ChannelDraft, EndDraft, Placed, Source};
+use crate::draft::{ChannelDraft, EndDraft, Located, Source};
 use crate::model::{ChainRef, Channel, End};
 
 impl Assembly {
-    pub(super) fn channels(&mut self, mut drafts: Vec<Placed<ChannelDraft>>) {
+    pub(super) fn channels(&mut self, mut drafts: Vec<Located<ChannelDraft>>) {
         for draft in &mut drafts {
             normalize(&mut draft.part);
         }
         drafts.sort_by(|x, y| {
-            let key = |draft: &Placed<ChannelDraft>| {
+            let key = |draft: &Located<ChannelDraft>| {
                 (draft.source, draft.part.a.clone(), draft.part.b.clone(), draft.place.clone())
             };
             key(x).cmp(&key(y))
@@ -45,11 +47,11 @@ impl Assembly {
         self.add_channels(claimed.all);
     }
 
-    fn claim(&mut self, claimed: &mut Claimed, claim: Placed<ChannelDraft>) {
+    fn claim(&mut self, claimed: &mut Claimed, claim: Located<ChannelDraft>) {
         let Some(b) = &claim.part.b else { return };
         for end in [&claim.part.a, b] {
             if self.known_chain(&end.chain).is_err() {
-                // Public registries tell of many chains that nobody asked for.
+                // Public registries list many unconfigured chains.
                 if claim.source == Source::Own {
                     self.outcome.missing(&claim, format!("chain `{}` is in no list", end.chain));
                 }
@@ -70,7 +72,7 @@ impl Assembly {
         }
     }
 
-    fn contradict(&mut self, claim: &Placed<ChannelDraft>, other: &Placed<ChannelDraft>) {
+    fn contradict(&mut self, claim: &Located<ChannelDraft>, other: &Located<ChannelDraft>) {
         if claim.source == Source::Own {
             self.outcome.refuse(claim, format!("the channel is there twice: also in {}", other.place));
         } else if other.source != Source::Own
@@ -84,7 +86,7 @@ impl Assembly {
         }
     }
 
-    fn add_channels(&mut self, drafts: Vec<Placed<ChannelDraft>>) {
+    fn add_channels(&mut self, drafts: Vec<Located<ChannelDraft>>) {
         let mut channels = Vec::new();
         for draft in drafts {
             let ends = (self.end(&draft.part.a), draft.part.b.as_ref().and_then(|b| self.end(b)));
@@ -110,12 +112,12 @@ impl Assembly {
 /// The channels so far, and which ends they have.
 #[derive(Default)]
 struct Claimed {
-    all: Vec<Placed<ChannelDraft>>,
+    all: Vec<Located<ChannelDraft>>,
     at: BTreeMap<EndDraft, usize>,
 }
 
 impl Claimed {
-    fn add(&mut self, claim: Placed<ChannelDraft>) {
+    fn add(&mut self, claim: Located<ChannelDraft>) {
         for end in std::iter::once(&claim.part.a).chain(&claim.part.b) {
             self.at.insert(end.clone(), self.all.len());
         }

@@ -1,18 +1,18 @@
-//! What several files say of one thing, laid over each other.
+//! Merging of drafts of one part from several files.
 
-use crate::draft::{Placed, Source};
+use crate::draft::{Located, Source};
 use crate::problem::Place;
 
-/// One part for each key, sorted by key: what an earlier [`Source`] says wins, later ones fill in what it leaves open. Two
-/// of the same source are one too many, which `twice` is told of, unless they only follow from something.
+/// One part for each key, sorted by key: what an earlier [`Source`] says wins, later ones fill in what it leaves open.
+/// Two of the same source are one too many, which `twice` is told of, unless they only follow from something.
 pub(super) fn layered<T, K: Ord>(
-    mut parts: Vec<Placed<T>>,
+    mut parts: Vec<Located<T>>,
     key: impl Fn(&T) -> K,
     over: impl Fn(T, T) -> T,
-    mut twice: impl FnMut(&Placed<T>, &Place),
-) -> Vec<Placed<T>> {
+    mut twice: impl FnMut(&Located<T>, &Place),
+) -> Vec<Located<T>> {
     parts.sort_by(|a, b| (key(&a.part), a.source, &a.place).cmp(&(key(&b.part), b.source, &b.place)));
-    let mut layered: Vec<Placed<T>> = Vec::new();
+    let mut layered: Vec<Located<T>> = Vec::new();
     let mut last: Option<(Source, Place)> = None;
     for part in parts {
         let top = layered.last().is_some_and(|top| key(&top.part) == key(&part.part));
@@ -31,7 +31,7 @@ pub(super) fn layered<T, K: Ord>(
         last = Some((part.source, part.place.clone()));
         // A public registry's part stays one: it may fail without failing the whole.
         let source = if part.source == Source::Implied { above.source } else { part.source };
-        layered.push(Placed { source, place: above.place, part: over(above.part, part.part) });
+        layered.push(Located { source, place: above.place, part: over(above.part, part.part) });
     }
     layered
 }

@@ -1,4 +1,4 @@
-//! `assetlist.json`, as both public registries have it.
+//! Parser of `assetlist.json`, common to both public registries.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::Imported;
 use super::chains::logo;
 use super::layout::{Json, list, text};
 use super::traces;
-use crate::draft::{AssetDraft, Placed, Source};
+use crate::draft::{AssetDraft, Located, Source};
 use crate::problem::Place;
 
 impl Imported {
@@ -18,7 +18,7 @@ impl Imported {
             let place = Place::new(&json.file, name);
             match draft(asset, chain) {
                 Ok(part) => {
-                    let placed = Placed { source, place, part };
+                    let placed = Located { source, place, part };
                     let traced = traces::follow(placed, list(&asset["traces"]), &self.names);
                     self.draft.append(traced);
                 }
@@ -28,7 +28,7 @@ impl Imported {
     }
 }
 
-/// What one asset says of itself, without where it is from.
+/// Members of an asset, without its origin.
 fn draft(json: &Value, chain: &str) -> Result<AssetDraft, &'static str> {
     let base = text(&json["base"]).ok_or("`base` is no text")?;
     let contract = text(&json["address"]).filter(|address| address.starts_with("0x"));

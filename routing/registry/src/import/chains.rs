@@ -1,4 +1,4 @@
-//! `chain.json`, as both public registries have it.
+//! Parser of `chain.json`, common to both public registries.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::decimal;
 use crate::draft::ChainDraft;
 use crate::model::FeeAsset;
 
-/// What it says; `None` for a chain that is no more, or is no cosmos chain.
+/// Parses a chain; `None` for one that is dead or no Cosmos chain.
 pub(super) fn chain(json: &Value) -> Result<Option<ChainDraft>, String> {
     let other = json["chain_type"].as_str().is_some_and(|kind| kind != "cosmos");
     if json["status"] == "killed" || other {

@@ -1,4 +1,4 @@
-//! The cosmos chain registry: a folder for each chain, and `_IBC` with a file for each pair.
+//! Cosmos chain registry: a folder for each chain, and `_IBC` with a file for each pair.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::layout::{Json, list, text};
 use super::{Imported, chains};
-use crate::draft::{ChannelDraft, EndDraft, Placed, Source};
+use crate::draft::{ChannelDraft, EndDraft, Located, Source};
 use crate::files;
-use crate::own::TRANSFER;
+use crate::native_format::TRANSFER;
 use crate::problem::{LoadError, Place};
 
 impl Imported {
@@ -39,7 +39,7 @@ impl Imported {
             self.names.entry(name).or_insert_with(|| part.id.clone());
             lists.push((folder.join("assetlist.json"), part.id.clone()));
             let place = Place::new(&json.file, part.id.clone());
-            self.draft.chains.push(Placed { source: Source::Cosmos, place, part });
+            self.draft.chains.push(Located { source: Source::Cosmos, place, part });
         }
         for (path, chain) in lists.into_iter().filter(|(path, _)| path.is_file()) {
             match Json::read(dir, &path) {
@@ -78,12 +78,12 @@ impl Imported {
             let paused = (status != "ACTIVE").then(|| format!("the chain registry says {status}"));
             let place = Place::new(&json.file, format!("{one} {}", a.channel));
             let part = ChannelDraft { a, b: Some(b), paused, seconds: None };
-            self.draft.channels.push(Placed { source: Source::Cosmos, place, part });
+            self.draft.channels.push(Located { source: Source::Cosmos, place, part });
         }
     }
 }
 
-/// An end that transfers use; `*` stands for channels that nobody wrote down.
+/// An end that transfers use; `*` stands for unlisted channels.
 fn end(json: &Value, chain: &str) -> Option<EndDraft> {
     let channel = text(&json["channel_id"]).filter(|channel| channel != "*")?;
     let transfer = json["port_id"] == TRANSFER;

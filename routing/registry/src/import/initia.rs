@@ -1,4 +1,4 @@
-//! The Initia registry: its checkout or its built site.
+//! Initia registry, as a checkout or as the built site.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,9 +10,9 @@ use super::layout::{Json, Layout, list, text};
 use super::{Imported, chains};
 use crate::denom;
 use crate::draft::{
-    AssetDraft, BridgeDraft, ChainDraft, ChannelDraft, EndDraft, OriginDraft, Placed, Source,
+    AssetDraft, BridgeDraft, ChainDraft, ChannelDraft, EndDraft, Located, OriginDraft, Source,
 };
-use crate::own::TRANSFER;
+use crate::native_format::TRANSFER;
 use crate::problem::{LoadError, Place};
 
 /// A chain of it that is taken.
@@ -51,7 +51,7 @@ impl Imported {
                 self.assets(assets, &chain.draft.id, Source::Initia);
             }
             let Taken { place, draft: part, .. } = chain;
-            self.draft.chains.push(Placed { source: Source::Initia, place, part });
+            self.draft.chains.push(Located { source: Source::Initia, place, part });
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ impl Imported {
         let place = Place { key: format!("{l2} op_bridge_id"), ..chain.place.clone() };
         let part =
             BridgeDraft { l2: l2.clone(), id: Some(id), l1: Some(l1.to_owned()), ..BridgeDraft::default() };
-        self.draft.bridges.push(Placed { source: Source::Initia, place: place.clone(), part });
+        self.draft.bridges.push(Located { source: Source::Initia, place: place.clone(), part });
         for from in list(&metadata["op_denoms"]).iter().filter_map(text) {
             // Not proof of what people hold there (§1.1, 5): hidden, unless the asset list has it.
             let part = AssetDraft {
@@ -123,7 +123,7 @@ impl Imported {
                 origin: Some(OriginDraft::Bridged { from }),
                 ..AssetDraft::default()
             };
-            self.draft.assets.push(Placed { source: Source::Implied, place: place.clone(), part });
+            self.draft.assets.push(Located { source: Source::Implied, place: place.clone(), part });
         }
     }
 
@@ -161,7 +161,7 @@ impl Imported {
 
     fn listed(&mut self, place: &Place, source: Source, a: EndDraft, b: Option<EndDraft>) {
         let part = ChannelDraft { a, b, paused: None, seconds: None };
-        self.draft.channels.push(Placed { source, place: place.clone(), part });
+        self.draft.channels.push(Located { source, place: place.clone(), part });
     }
 }
 
@@ -175,7 +175,7 @@ fn is_transfer(entry: &Value) -> bool {
     entry["port_id"] == TRANSFER && (version.is_empty() || version.contains("ics20"))
 }
 
-/// What only this registry says of a chain.
+/// Members that only this registry has for a chain.
 fn of_initia(draft: ChainDraft, metadata: &Value) -> ChainDraft {
     let l1 = metadata["is_l1"] == true;
     let vm = match metadata["minitia"]["type"].as_str() {

@@ -1,4 +1,4 @@
-//! Which public layout a folder has, by what is in it.
+//! Detection of a folder's public layout from its contents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::files;
-use crate::own::NETWORKS;
+use crate::native_format::NETWORKS;
 use crate::problem::{LoadError, Place};
 
 /// A public registry on disk.

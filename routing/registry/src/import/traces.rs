@@ -1,7 +1,7 @@
-//! The traces of an asset: where it was made, and every step from there.
+//! Traces of an asset: its origin and every step from there.
 //!
-//! The last step is the asset's own origin. What lies before it and is in no list follows as hidden assets; what a step
-//! says of a channel or a bridge follows as well.
+//! The last step is the asset's own origin. Earlier steps that are in no list become hidden assets; channels and
+//! bridges that a step names become drafts too.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::layout::text;
 use crate::denom;
-use crate::draft::{AssetDraft, BridgeDraft, ChannelDraft, Draft, EndDraft, OriginDraft, Placed, Source};
-use crate::own::TRANSFER;
+use crate::draft::{AssetDraft, BridgeDraft, ChannelDraft, Draft, EndDraft, Located, OriginDraft, Source};
+use crate::native_format::TRANSFER;
 use crate::problem::Place;
 
 /// Ids of chains by name.
@@ -34,7 +34,7 @@ enum Kind {
 }
 
 /// The asset with its origin, and all that follows from its traces.
-pub(super) fn follow(asset: Placed<AssetDraft>, traces: &[Value], names: &Names) -> Draft {
+pub(super) fn follow(asset: Located<AssetDraft>, traces: &[Value], names: &Names) -> Draft {
     let steps: Vec<_> = traces.iter().filter_map(|trace| step(trace, names)).collect();
     let mut draft = Draft::default();
     let whole = steps.len() == traces.len();
@@ -70,9 +70,9 @@ fn implied_unless_first(
     part: AssetDraft,
     source: Source,
     place: &Place,
-) -> Placed<AssetDraft> {
+) -> Located<AssetDraft> {
     let source = if draft.assets.is_empty() { source } else { Source::Implied };
-    Placed { source, place: place.clone(), part }
+    Located { source, place: place.clone(), part }
 }
 
 fn step<'a>(trace: &'a Value, names: &Names) -> Option<Step<'a>> {
@@ -128,7 +128,7 @@ fn follows(draft: &mut Draft, step: &Step<'_>, here: &str, source: Source, place
             l1: Some(there.clone()),
             ..BridgeDraft::default()
         };
-        draft.bridges.push(Placed { source: Source::Implied, place: place.clone(), part });
+        draft.bridges.push(Located { source: Source::Implied, place: place.clone(), part });
     }
     let ends = (text(&chain["channel_id"]), text(&counterparty["channel_id"]));
     if let (Kind::Ibc, (Some(channel), Some(other))) = (step.kind, ends)
@@ -138,7 +138,7 @@ fn follows(draft: &mut Draft, step: &Step<'_>, here: &str, source: Source, place
             |chain: &str, channel| EndDraft { chain: chain.to_owned(), port: TRANSFER.to_owned(), channel };
         let part =
             ChannelDraft { a: end(here, channel), b: Some(end(there, other)), paused: None, seconds: None };
-        draft.channels.push(Placed { source, place: place.clone(), part });
+        draft.channels.push(Located { source, place: place.clone(), part });
     }
 }
 

@@ -6,7 +6,7 @@ use registry::{
 };
 use serde_json::json;
 use tracker::Options;
-use tracker::hop::{Ack, Deposit, Finalized, Hook, Hop, Ibc, Link, Packet, PacketId, Seen};
+use tracker::hop::{Ack, Deposit, Finalized, Hook, Ibc, ObservedHop, Packet, PacketId, Relation, TxRef};
 use tracker::record::{Record, Source};
 use tracker::state::Observation;
 use tracker::status;
@@ -83,16 +83,16 @@ fn time(text: &str) -> i64 {
     Timestamp::parse(text).unwrap().unix_nanos()
 }
 
-fn seen(chain: &str, hash: &str, at: &str) -> Seen {
-    Seen { chain: chain.to_owned(), hash: hash.to_owned(), height: 7, time: Some(time(at)) }
+fn seen(chain: &str, hash: &str, at: &str) -> TxRef {
+    TxRef { chain: chain.to_owned(), hash: hash.to_owned(), height: 7, time: Some(time(at)) }
 }
 
-fn sent() -> Seen {
+fn sent() -> TxRef {
     seen(L1, SENT, "2026-01-15T08:00:02Z")
 }
 
-fn deposit() -> Hop {
-    Hop::Deposit(Deposit {
+fn deposit() -> ObservedHop {
+    ObservedHop::Deposit(Deposit {
         from: L1.to_owned(),
         to: Some(ROLLUP.to_owned()),
         bridge: 11,
@@ -115,7 +115,7 @@ fn packet_id() -> PacketId {
     }
 }
 
-fn ibc() -> Hop {
+fn ibc() -> ObservedHop {
     let packet = Packet {
         id: packet_id(),
         to: Some(OTHER.to_owned()),
@@ -129,9 +129,9 @@ fn ibc() -> Hop {
         forward: None,
         hook: None,
     };
-    Hop::Ibc(Ibc {
+    ObservedHop::Ibc(Ibc {
         packet,
-        link: Link::Start,
+        link: Relation::Start,
         sent: sent(),
         received: None,
         acknowledged: None,
@@ -156,7 +156,7 @@ fn returned() -> Observation {
     Observation::Acknowledged { packet: packet_id(), at, ack: None }
 }
 
-fn executed(hop: Hop, observations: &[Observation]) -> Record {
+fn executed(hop: ObservedHop, observations: &[Observation]) -> Record {
     let begin = time("2026-01-15T08:00:03Z");
     let mut record = Record::new(L1, SENT, begin);
     record.source = Source::Executed { tx: sent(), is_final: true };
@@ -217,7 +217,7 @@ fn a_reversed_pair_releases_the_token_that_the_wrapper_did_not_make() {
         "chain_id": ROLLUP, "denom": LOCAL, "amount": "1500000000000000000", "released": true,
     });
     let onyx = |id: PacketId, to: &str, dst: &str, denom: &str| {
-        let Hop::Ibc(mut hop) = ibc() else { panic!("it is a packet") };
+        let ObservedHop::Ibc(mut hop) = ibc() else { panic!("it is a packet") };
         (hop.packet.id, hop.packet.to, hop.packet.dst_channel) = (id, Some(to.to_owned()), dst.to_owned());
         (hop.packet.denom, hop.packet.amount) = (denom.to_owned(), "1500000".to_owned());
         hop
@@ -232,7 +232,7 @@ fn a_reversed_pair_releases_the_token_that_the_wrapper_did_not_make() {
         ack: Some(Ack::Good),
         next: None,
     };
-    assert_eq!(release(Hop::Ibc(home), &[received]), expected);
+    assert_eq!(release(ObservedHop::Ibc(home), &[received]), expected);
     // To the L1, sent by the wrapper, and refused there.
     let id = PacketId { chain: ROLLUP.to_owned(), channel: "channel-0".to_owned(), ..packet_id() };
     let mut out = onyx(id.clone(), L1, "channel-25", REMOTE);
@@ -245,7 +245,7 @@ fn a_reversed_pair_releases_the_token_that_the_wrapper_did_not_make() {
     };
     let at = seen(ROLLUP, RETURNED, "2026-01-15T08:00:19Z");
     let returned = Observation::Acknowledged { packet: id, at, ack: None };
-    assert_eq!(release(Hop::Ibc(out), &[refused, returned]), expected);
+    assert_eq!(release(ObservedHop::Ibc(out), &[refused, returned]), expected);
 }
 
 #[test]

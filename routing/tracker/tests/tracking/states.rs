@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 use tracker::hop::{
-    Ack, Deposit, Finalized, Forward, Hop, Ibc, Link, Output, Packet, PacketId, Seen, Withdrawal,
+    Ack, Deposit, Finalized, Forward, Ibc, ObservedHop, Output, Packet, PacketId, Relation, TxRef, Withdrawal,
 };
-use tracker::question::questions;
+use tracker::hop_query::open_queries;
 use tracker::state::{Observation, Progress, advance, progress};
 use tracker::transfer::{State, Transfer};
 
-fn seen(chain: &str, height: u64) -> Seen {
-    Seen { chain: chain.to_owned(), hash: format!("{chain}{height}"), height, time: None }
+fn seen(chain: &str, height: u64) -> TxRef {
+    TxRef { chain: chain.to_owned(), hash: format!("{chain}{height}"), height, time: None }
 }
 
 fn id(chain: &str, sequence: u64) -> PacketId {
@@ -37,9 +37,9 @@ fn packet(from: &str, to: &str, sequence: u64) -> Packet {
     }
 }
 
-fn hop(packet: Packet, link: Link, at: u64) -> Hop {
+fn hop(packet: Packet, link: Relation, at: u64) -> ObservedHop {
     let sent = seen(&packet.id.chain, at);
-    Hop::Ibc(Ibc {
+    ObservedHop::Ibc(Ibc {
         packet,
         link,
         sent,
@@ -55,7 +55,7 @@ fn refused() -> Ack {
     Ack::Error { message: "no".to_owned(), reason: None }
 }
 
-fn received(packet: PacketId, ack: Option<Ack>, next: Option<Hop>) -> Observation {
+fn received(packet: PacketId, ack: Option<Ack>, next: Option<ObservedHop>) -> Observation {
     Observation::Received { packet, at: seen("b", 10), ack, next: next.map(Box::new) }
 }
 
@@ -63,7 +63,7 @@ fn acknowledged(packet: PacketId, ack: Option<Ack>) -> Observation {
     Observation::Acknowledged { at: seen(&packet.chain, 30), packet, ack }
 }
 
-fn timed_out(packet: PacketId, again: Option<(Packet, Seen)>) -> Observation {
+fn timed_out(packet: PacketId, again: Option<(Packet, TxRef)>) -> Observation {
     Observation::TimedOut { at: seen(&packet.chain, 20), packet, again: again.map(Box::new) }
 }
 
@@ -117,7 +117,7 @@ fn every_pair_of_observations_about_a_packet_has_its_outcome() {
     ];
     let all = about_a_packet();
     for ((first, one), row) in all.iter().zip(table) {
-        let after_one = advance(hop(packet("a", "b", 1), Link::Start, 1), one);
+        let after_one = advance(hop(packet("a", "b", 1), Relation::Start, 1), one);
         let mut letters = vec![letter(progress(&after_one)), ' '];
         for (_, two) in &all {
             letters.push(letter(progress(&advance(after_one.clone(), two))));
@@ -129,7 +129,7 @@ fn every_pair_of_observations_about_a_packet_has_its_outcome() {
 /// What happens on the chains in one course of events: by hop, what can be found about it.
 struct Story {
     name: &'static str,
-    begin: Hop,
+    begin: ObservedHop,
     facts: Vec<(usize, Observation)>,
     state: State,
 }
@@ -141,10 +141,10 @@ fn forwarding(retries: u64) -> Packet {
 
 fn stories() -> Vec<Story> {
     let (one, two, three) = (|| id("a", 1), || id("b", 1), || id("b", 2));
-    let plain = || hop(packet("a", "b", 1), Link::Start, 1);
-    let child = || hop(packet("b", "a", 1), Link::Forward, 10);
+    let plain = || hop(packet("a", "b", 1), Relation::Start, 1);
+    let child = || hop(packet("b", "a", 1), Relation::Forward, 10);
     let again = || (packet("b", "a", 2), seen("b", 20));
-    let on = |retries| hop(forwarding(retries), Link::Start, 1);
+    let on = |retries| hop(forwarding(retries), Relation::Start, 1);
     let written = |ack| Observation::Written { packet: one(), ack };
     let story = |name, begin, facts, state| Story { name, begin, facts, state };
     vec![
@@ -253,13 +253,13 @@ fn stories() -> Vec<Story> {
         ),
         story(
             "withdrawn, its output deleted",
-            Hop::Withdrawal(withdrawal(Link::Start)),
+            ObservedHop::Withdrawal(withdrawal(Relation::Start)),
             vec![(0, output(5, Some(1))), (0, output(6, None))],
             State::Pending,
         ),
         story(
             "withdrawn and claimed",
-            Hop::Withdrawal(withdrawal(Link::Start)),
+            ObservedHop::Withdrawal(withdrawal(Relation::Start)),
             vec![
                 (0, output(5, Some(1))),
                 (0, Observation::Claimed { sequence: 3, at: Some(seen("l1", 50)) }),
@@ -269,8 +269,8 @@ fn stories() -> Vec<Story> {
     ]
 }
 
-fn deposit() -> Hop {
-    Hop::Deposit(Deposit {
+fn deposit() -> ObservedHop {
+    ObservedHop::Deposit(Deposit {
         from: "l1".to_owned(),
         to: Some("l2".to_owned()),
         bridge: 1,
@@ -284,16 +284,16 @@ fn deposit() -> Hop {
     })
 }
 
-fn finalized(how: Finalized, refund: Option<Hop>) -> Observation {
+fn finalized(how: Finalized, refund: Option<ObservedHop>) -> Observation {
     Observation::Finalized { sequence: 7, at: seen("l2", 4), how, refund: refund.map(Box::new) }
 }
 
 fn not_credited() -> Observation {
-    let refund = Hop::Withdrawal(withdrawal(Link::Refund));
+    let refund = ObservedHop::Withdrawal(withdrawal(Relation::Refund));
     finalized(Finalized::DepositFailed("deposit failed; x".to_owned()), Some(refund))
 }
 
-fn withdrawal(link: Link) -> Withdrawal {
+fn withdrawal(link: Relation) -> Withdrawal {
     Withdrawal {
         from: "l2".to_owned(),
         to: Some(("l1".to_owned(), 1)),
@@ -338,7 +338,7 @@ fn every_story_ends_as_it_is_told() {
         tell(&mut transfer, &story.facts.iter().collect::<Vec<_>>());
         assert_eq!(transfer.state(), story.state, "{}", story.name);
         // What has ended for good asks for nothing; everything else does.
-        let is_open = transfer.hops.iter().any(|hop| !questions(hop, 5_000).is_empty());
+        let is_open = transfer.hops.iter().any(|hop| !open_queries(hop, 5_000).is_empty());
         assert!(is_open || transfer.is_settled(), "{}", story.name);
     }
 }
@@ -379,7 +379,7 @@ proptest! {
         // Facts of all stories about packets together contradict one another in every way.
         let mut facts: Vec<_> = about_a_packet().into_iter().map(|(_, fact)| fact).collect();
         facts.extend(stories().into_iter().flat_map(|story| story.facts).map(|(_, fact)| fact));
-        let mut transfer = Transfer::new(Some(hop(forwarding(1), Link::Start, 1)), 0);
+        let mut transfer = Transfer::new(Some(hop(forwarding(1), Relation::Start, 1)), 0);
         let mut ended = None;
         for (at, pick) in picks {
             transfer.observe(at, &facts[pick % facts.len()], 0);

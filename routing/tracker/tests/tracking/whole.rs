@@ -97,8 +97,8 @@ async fn rest_alone_finds_the_same_transactions() {
         let wanted: Vec<_> = transfers.iter().map(|t| t["transfer_sequence"].clone()).collect();
         // Without a header of the receiving chain nobody can say that a packet is late: pending it stays.
         assert_eq!(answer["transfers"].as_array().unwrap().len(), wanted.len());
-        let is_late = transfers.iter().any(|transfer| transfer["state"] == "STATE_PENDING_ERROR");
-        if is_late {
+        let is_expired_on = transfers.iter().any(|transfer| transfer["state"] == "STATE_PENDING_ERROR");
+        if is_expired_on {
             assert_eq!(answer["state"], "STATE_PENDING");
         } else {
             let mut wanted: Vec<_> = transfers.iter().map(ToString::to_string).collect();

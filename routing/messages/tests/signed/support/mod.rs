@@ -7,7 +7,7 @@ pub(crate) mod recorded;
 pub(crate) mod world;
 
 use chain::U256;
-use messages::{Ask, Made, Msg, Refused, SignedHook, Tx, transactions};
+use messages::{BuildError, BuildRequest, BuiltTxs, Msg, SignedHook, Tx, transactions};
 use planner::{Hop, Plan, Step};
 use registry::{AssetRef, ChainRef, Facts, Registry};
 use serde_json::Value;
@@ -68,9 +68,9 @@ impl Asked {
         }
     }
 
-    pub(crate) fn make(&self, hops: Vec<Hop>, addresses: &[&str]) -> Result<Made, Refused> {
+    pub(crate) fn make(&self, hops: Vec<Hop>, addresses: &[&str]) -> Result<BuiltTxs, BuildError> {
         let addresses: Vec<String> = addresses.iter().map(|&address| address.to_owned()).collect();
-        transactions(&Ask {
+        transactions(&BuildRequest {
             registry: &self.registry,
             facts: &self.facts,
             plan: &Plan { hops },

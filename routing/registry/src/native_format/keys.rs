@@ -1,4 +1,4 @@
-//! The keys of our own form, each read where it is named. `README.md` says what they mean.
+//! Keys of the native format; `README.md` documents them.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::table::Table;
 use super::tree;
 use super::variables::Environment;
 use crate::draft::{
-    AssetDraft, BridgeDraft, ChainDraft, ChannelDraft, Draft, EndDraft, LegDraft, NativeDraft, OftDraft,
-    OriginDraft, Placed, Source, VenueDraft,
+    AssetDraft, BridgeDraft, ChainDraft, ChannelDraft, Draft, EndDraft, LegDraft, Located, NativeDraft,
+    OftDraft, OriginDraft, Source, VenueDraft,
 };
 use crate::model::{BridgeKind, ChainKind, FeeAsset, LegKind, Terms};
 use crate::problem::{LoadError, Place, Problem};
@@ -17,7 +17,7 @@ use crate::problem::{LoadError, Place, Problem};
 /// The port of ICS-20 transfers.
 pub(crate) const TRANSFER: &str = "transfer";
 
-/// What one file says.
+/// Content of one file.
 pub(crate) struct File {
     pub(crate) draft: Draft,
     pub(crate) import: Option<Import>,
@@ -56,9 +56,9 @@ pub(crate) fn read(file: &Arc<str>, text: &str, environment: Environment<'_>) ->
     Ok(read?)
 }
 
-fn placed<'a, T>(table: &mut Table<'a>, part: impl FnOnce(&mut Table<'a>) -> T) -> Placed<T> {
+fn placed<'a, T>(table: &mut Table<'a>, part: impl FnOnce(&mut Table<'a>) -> T) -> Located<T> {
     let part = part(table);
-    Placed { source: Source::Own, place: table.place().clone(), part }
+    Located { source: Source::Own, place: table.place().clone(), part }
 }
 
 fn import(table: &mut Table<'_>) -> Import {
@@ -200,7 +200,7 @@ fn asset(table: &mut Table<'_>) -> AssetDraft {
         description: table.text("description"),
         coingecko_id: table.text("coingecko_id"),
         price_usd: table.decimal("price_usd"),
-        // Who names an asset shows it, also one that would only follow from others.
+        // An asset that a file names is visible, even if other assets imply it.
         hidden: Some(table.flag("hidden").unwrap_or(false)),
         origin: origins.into_iter().flatten().next(),
         terms: table.table("terms", terms),

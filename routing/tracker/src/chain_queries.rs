@@ -1,7 +1,10 @@
-//! From questions to observations: what is asked of nodes, and how their answers are read.
+//! Node queries of one poll, and the observations made from their results.
 //!
-//! Must hold: an observation is made only of one event that has everything asked for; a failure makes none; every
-//! search is for one thing and one page, those of outputs for a few pages.
+//! # Invariants
+//!
+//! * An observation comes from one event that has all queried attributes.
+//! * A failed query makes no observation.
+//! * A search is for one item and reads one page; a search for outputs reads a few.
 
 mod bridge;
 mod lz;
@@ -14,40 +17,40 @@ use node::FoundTx;
 use registry::{ChainKind, ChainRef, Registry};
 use tokio::sync::Notify;
 
+use crate::detect;
 use crate::event::{around, find, names, returned_ack, written_ack};
-use crate::hop::{Hop, Ibc, Packet, Seen};
+use crate::hop::{Ibc, ObservedHop, Packet, TxRef};
+use crate::hop_query::{HopQuery, may_be_expired};
 use crate::layer_zero::{self, Receipt};
-use crate::limiter::LookPermit;
+use crate::limiter::PollPermit;
 use crate::nodes::{Clients, Nodes};
 use crate::options::Options;
-use crate::question::{Question, may_be_late};
-use crate::search::{Search, Unanswered};
-use crate::start;
+use crate::search::{QueryError, Search};
 use crate::state::Observation;
 
-/// Asks nodes on behalf of one look.
-pub(crate) struct Asker<'a> {
+/// Node queries on behalf of one poll.
+pub(crate) struct ChainQueries<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) nodes: &'a Nodes,
     pub(crate) options: &'a Options,
-    /// When the look began.
+    /// When the poll began.
     pub(crate) now: i64,
-    /// What time it is, for the circuit breakers.
+    /// Current time, for the circuit breakers.
     pub(crate) clock: &'a dyn Fn() -> i64,
-    pub(crate) home: Home<'a>,
+    pub(crate) home: HomeSlot<'a>,
 }
 
-/// The place that a look takes in the queue of its chain, until it asks another chain: then it waits for that one, and
-/// the next look of the queue may begin.
-pub(crate) struct Home<'a> {
+/// The place that a poll takes in the queue of its chain, until it queries another chain: then it waits for that one,
+/// and the next poll of the queue may begin.
+pub(crate) struct HomeSlot<'a> {
     pub(crate) chain: &'a str,
-    pub(crate) permit: Mutex<Option<LookPermit>>,
-    /// Told when the place is free.
+    pub(crate) permit: Mutex<Option<PollPermit>>,
+    /// Notified when the permit is released.
     pub(crate) left: &'a Notify,
 }
 
-impl Home<'_> {
-    /// Whether the look is still in the queue of its chain, `chain` being the one that it is about to ask.
+impl HomeSlot<'_> {
+    /// Whether the poll is still in the queue of its chain, `chain` being the one that it is about to ask.
     fn keeps(&self, chain: &str) -> bool {
         let mut permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
         if chain != self.chain && permit.take().is_some() {
@@ -72,7 +75,7 @@ async fn hash_in_the_evm(evm: &node::Evm, tx: &FoundTx) -> Option<String> {
     }
 }
 
-/// What became of a registered transaction.
+/// Outcome of a registered transaction.
 pub(crate) enum Outcome {
     /// No node has it.
     Unseen,
@@ -81,15 +84,15 @@ pub(crate) enum Outcome {
     /// It failed.
     Failed { code: Option<u64>, message: String },
     /// It was executed, and this is what it began.
-    Executed { tx: Seen, is_final: bool, hops: Vec<Hop>, other_hash: Option<String> },
+    Executed { tx: TxRef, is_final: bool, hops: Vec<ObservedHop>, other_hash: Option<String> },
 }
 
-impl Asker<'_> {
-    /// What the chain says of a registered transaction.
-    pub(crate) async fn source(&self, chain: &str, hash: Hash) -> Result<Outcome, Unanswered> {
+impl ChainQueries<'_> {
+    /// Queries the outcome of a registered transaction.
+    pub(crate) async fn source(&self, chain: &str, hash: Hash) -> Result<Outcome, QueryError> {
         let reference = self.registry.chain(chain);
         let (reference, clients) = reference.zip(self.nodes.of(self.registry, chain)).ok_or_else(|| {
-            Unanswered::NoNode { chain: chain.to_owned(), service: "any kind, since the chain itself is not" }
+            QueryError::NoNode { chain: chain.to_owned(), service: "any kind, since the chain itself is not" }
         })?;
         self.within_limits(chain, async {
             match self.registry[reference].kind {
@@ -100,12 +103,12 @@ impl Asker<'_> {
         .await
     }
 
-    /// Asks as one of the questions that the chain is asked at once.
+    /// Runs a query within the concurrency limit of its chain.
     async fn within_limits<T>(
         &self,
         chain: &str,
-        ask: impl Future<Output = Result<T, Unanswered>>,
-    ) -> Result<T, Unanswered> {
+        ask: impl Future<Output = Result<T, QueryError>>,
+    ) -> Result<T, QueryError> {
         let limiter = self.nodes.limiter(chain);
         let _waiting = if self.home.keeps(chain) { None } else { Some(limiter.wait()?) };
         limiter.call(self.clock, ask).await
@@ -116,7 +119,7 @@ impl Asker<'_> {
         chain: ChainRef,
         clients: &Clients,
         hash: Hash,
-    ) -> Result<Outcome, Unanswered> {
+    ) -> Result<Outcome, QueryError> {
         let search = Search { chain: &self.registry[chain].id, clients };
         let evm = clients.evm.as_ref().filter(|_| self.registry[chain].vm == Vm::Evm);
         let (found, other_hash) = match (search.tx(hash).await?, evm) {
@@ -126,7 +129,7 @@ impl Asker<'_> {
             }
             (None, Some(evm)) => {
                 // It may be the EVM's hash of it.
-                let known = evm.cosmos_hash(hash).await.map_err(Unanswered::Partly)?;
+                let known = evm.cosmos_hash(hash).await.map_err(QueryError::Partly)?;
                 let Some(hash) = known else { return Ok(Outcome::Unseen) };
                 (search.tx(hash).await?, Some(hex::encode_upper(hash)))
             }
@@ -137,7 +140,7 @@ impl Asker<'_> {
             return Ok(Outcome::Failed { code: Some(found.0.code.into()), message: found.0.log });
         }
         let tx = search.seen(&found).await?;
-        let hops = start::starts(self.registry, chain, &found.0, &tx);
+        let hops = detect::detect_hops(self.registry, chain, &found.0, &tx);
         Ok(Outcome::Executed { tx, is_final: true, hops, other_hash })
     }
 
@@ -146,7 +149,7 @@ impl Asker<'_> {
         chain: ChainRef,
         clients: &Clients,
         hash: Hash,
-    ) -> Result<Outcome, Unanswered> {
+    ) -> Result<Outcome, QueryError> {
         let evm = evm_of(&self.registry[chain].id, clients)?;
         let Some(json) = evm.receipt(hash).await? else { return Ok(Outcome::Unseen) };
         let (receipt, block) = read_receipt(&self.registry[chain].id, &json)?;
@@ -156,22 +159,24 @@ impl Asker<'_> {
             return Ok(if is_final { Outcome::Failed { code: None, message } } else { Outcome::Unsure });
         }
         let Some(time) = evm.block_time(block).await? else { return Ok(Outcome::Unsure) };
-        let tx = Seen {
+        let tx = TxRef {
             chain: self.registry[chain].id.clone(),
             hash: format!("0x{}", hex::encode(hash)),
             height: block,
             time: Some(time.unix_nanos()),
         };
-        let hops: Vec<_> =
-            layer_zero::sent(self.registry, chain, &receipt, &tx).into_iter().map(Hop::LayerZero).collect();
+        let hops: Vec<_> = layer_zero::sent(self.registry, chain, &receipt, &tx)
+            .into_iter()
+            .map(ObservedHop::LayerZero)
+            .collect();
         if hops.is_empty() && !is_final {
             return Ok(Outcome::Unsure);
         }
         Ok(Outcome::Executed { tx, is_final, hops, other_hash: None })
     }
 
-    /// So many blocks deep, or not deep and final by the chain's own word.
-    async fn is_final(&self, chain: ChainRef, evm: &node::Evm, block: u64) -> Result<bool, Unanswered> {
+    /// Final by depth, or by the chain's own finalized height.
+    async fn is_final(&self, chain: ChainRef, evm: &node::Evm, block: u64) -> Result<bool, QueryError> {
         let tip = evm.block_number().await?;
         if tip.saturating_sub(block) >= u64::from(self.registry[chain].confirmations) {
             return Ok(true);
@@ -179,49 +184,53 @@ impl Asker<'_> {
         Ok(evm.finalized().await?.is_some_and(|finalized| finalized >= block))
     }
 
-    /// What nodes say to a question about a hop.
-    pub(crate) async fn ask(&self, hop: &Hop, question: Question) -> Result<Vec<Observation>, Unanswered> {
-        match question.chain(hop) {
-            Some(chain) => self.within_limits(chain, self.put(hop, question)).await,
+    /// Runs a query about a hop.
+    pub(crate) async fn ask(
+        &self,
+        hop: &ObservedHop,
+        query: HopQuery,
+    ) -> Result<Vec<Observation>, QueryError> {
+        match query.chain(hop) {
+            Some(chain) => self.within_limits(chain, self.put(hop, query)).await,
             None => Ok(Vec::new()),
         }
     }
 
-    async fn put(&self, hop: &Hop, question: Question) -> Result<Vec<Observation>, Unanswered> {
-        match (hop, question) {
-            (Hop::Ibc(hop), Question::Received) => self.received(hop).await,
-            (Hop::Ibc(hop), Question::Written) => self.written(hop).await,
-            (Hop::Ibc(hop), Question::Acknowledged) => self.acknowledged(hop).await,
-            (Hop::Ibc(hop), Question::TimedOut) => self.timed_out(hop).await,
-            (Hop::Deposit(hop), Question::Finalized) => self.finalized(hop).await,
-            (Hop::Withdrawal(hop), Question::Output) => self.output(hop).await,
-            (Hop::Withdrawal(hop), Question::Claimed) => self.claimed(hop).await,
-            (Hop::LayerZero(hop), Question::Delivered) => self.delivered(hop).await,
-            // No hop asks what is another kind's to answer.
+    async fn put(&self, hop: &ObservedHop, query: HopQuery) -> Result<Vec<Observation>, QueryError> {
+        match (hop, query) {
+            (ObservedHop::Ibc(hop), HopQuery::Received) => self.received(hop).await,
+            (ObservedHop::Ibc(hop), HopQuery::Written) => self.written(hop).await,
+            (ObservedHop::Ibc(hop), HopQuery::Acknowledged) => self.acknowledged(hop).await,
+            (ObservedHop::Ibc(hop), HopQuery::TimedOut) => self.timed_out(hop).await,
+            (ObservedHop::Deposit(hop), HopQuery::Finalized) => self.finalized(hop).await,
+            (ObservedHop::Withdrawal(hop), HopQuery::Output) => self.output(hop).await,
+            (ObservedHop::Withdrawal(hop), HopQuery::Claimed) => self.claimed(hop).await,
+            (ObservedHop::LayerZero(hop), HopQuery::Delivered) => self.delivered(hop).await,
+            // No other combination is generated.
             _ => Ok(Vec::new()),
         }
     }
 
-    async fn received(&self, hop: &Ibc) -> Result<Vec<Observation>, Unanswered> {
+    async fn received(&self, hop: &Ibc) -> Result<Vec<Observation>, QueryError> {
         let Some(to) = &hop.packet.to else { return Ok(Vec::new()) };
         let clients = self.clients(to)?;
         let search = Search { chain: to, clients: &clients };
         // Before the search: what comes in between only makes a packet late that was received, which is then found.
-        let is_late =
-            !hop.expired && may_be_late(hop, self.now) && self.is_late(&search, &hop.packet).await?;
+        let is_expired_on =
+            !hop.expired && may_be_expired(hop, self.now) && self.is_expired_on(&search, &hop.packet).await?;
         let Some((tx, at, event)) = self.one(&search, "recv_packet", &hop.packet, "dst").await? else {
             let expired = Observation::Expired { packet: hop.packet.id.clone() };
-            return Ok(if is_late { vec![expired] } else { Vec::new() });
+            return Ok(if is_expired_on { vec![expired] } else { Vec::new() });
         };
         let message = around(&tx, event);
         let written = find_in(message, "write_acknowledgement", &hop.packet);
         let ack = written.and_then(|event| written_ack(event, message));
-        let next = start::continuation(self.registry, &hop.packet, ack.as_ref(), message, &at).map(Box::new);
+        let next = detect::continuation(self.registry, &hop.packet, ack.as_ref(), message, &at).map(Box::new);
         Ok(vec![Observation::Received { packet: hop.packet.id.clone(), at, ack, next }])
     }
 
     /// Whether the receiving chain refuses the packet from now on, with a margin.
-    async fn is_late(&self, search: &Search<'_>, packet: &Packet) -> Result<bool, Unanswered> {
+    async fn is_expired_on(&self, search: &Search<'_>, packet: &Packet) -> Result<bool, QueryError> {
         /// Blocks, for a timeout that is a height.
         const MARGIN: u64 = 10;
         if search.clients.comet.is_none() {
@@ -235,7 +244,7 @@ impl Asker<'_> {
         Ok(by_time || by_height)
     }
 
-    async fn written(&self, hop: &Ibc) -> Result<Vec<Observation>, Unanswered> {
+    async fn written(&self, hop: &Ibc) -> Result<Vec<Observation>, QueryError> {
         let Some(to) = &hop.packet.to else { return Ok(Vec::new()) };
         let clients = self.clients(to)?;
         let search = Search { chain: to, clients: &clients };
@@ -244,7 +253,7 @@ impl Asker<'_> {
         Ok(ack.into_iter().map(|ack| Observation::Written { packet: hop.packet.id.clone(), ack }).collect())
     }
 
-    async fn acknowledged(&self, hop: &Ibc) -> Result<Vec<Observation>, Unanswered> {
+    async fn acknowledged(&self, hop: &Ibc) -> Result<Vec<Observation>, QueryError> {
         let clients = self.clients(&hop.packet.id.chain)?;
         let search = Search { chain: &hop.packet.id.chain, clients: &clients };
         let found = self.one(&search, "acknowledge_packet", &hop.packet, "src").await?;
@@ -258,7 +267,7 @@ impl Asker<'_> {
             .collect())
     }
 
-    async fn timed_out(&self, hop: &Ibc) -> Result<Vec<Observation>, Unanswered> {
+    async fn timed_out(&self, hop: &Ibc) -> Result<Vec<Observation>, QueryError> {
         let from = &hop.packet.id.chain;
         let clients = self.clients(from)?;
         let search = Search { chain: from, clients: &clients };
@@ -267,7 +276,7 @@ impl Asker<'_> {
         };
         let chain = self.registry.chain(from);
         let again =
-            chain.and_then(|chain| start::again(self.registry, chain, &hop.packet, around(&tx, event)));
+            chain.and_then(|chain| detect::again(self.registry, chain, &hop.packet, around(&tx, event)));
         let again = again.map(|packet| Box::new((packet, at.clone())));
         Ok(vec![Observation::TimedOut { packet: hop.packet.id.clone(), at, again }])
     }
@@ -279,20 +288,20 @@ impl Asker<'_> {
         kind: &str,
         packet: &Packet,
         side: &str,
-    ) -> Result<Option<(FoundTx, Seen, usize)>, Unanswered> {
+    ) -> Result<Option<(FoundTx, TxRef, usize)>, QueryError> {
         let Some((found, event)) = self.find(search, kind, packet, side).await? else { return Ok(None) };
         let at = search.seen(&found).await?;
         Ok(Some((found.0, at, event)))
     }
 
-    /// Searches by sequence and by the channel on the side of the chain that is asked; the event must name all of it.
+    /// Searches by sequence and by the channel on the side of the chain that is queried; the event must name all of it.
     async fn find(
         &self,
         search: &Search<'_>,
         kind: &str,
         packet: &Packet,
         side: &str,
-    ) -> Result<Option<((FoundTx, Option<chain::Timestamp>), usize)>, Unanswered> {
+    ) -> Result<Option<((FoundTx, Option<chain::Timestamp>), usize)>, QueryError> {
         let channel = if side == "src" { &packet.id.channel } else { &packet.dst_channel };
         let sequence = packet.id.sequence;
         let query =
@@ -306,9 +315,9 @@ impl Asker<'_> {
         }))
     }
 
-    fn clients(&self, chain: &str) -> Result<Arc<Clients>, Unanswered> {
-        let nobody = || Unanswered::NoNode { chain: chain.to_owned(), service: "any kind" };
-        self.nodes.of(self.registry, chain).ok_or_else(nobody)
+    fn clients(&self, chain: &str) -> Result<Arc<Clients>, QueryError> {
+        let no_node = || QueryError::NoNode { chain: chain.to_owned(), service: "any kind" };
+        self.nodes.of(self.registry, chain).ok_or_else(no_node)
     }
 }
 
@@ -319,14 +328,14 @@ fn find_in<'a>(message: &'a [node::FoundEvent], kind: &str, packet: &Packet) -> 
     })
 }
 
-fn evm_of<'a>(chain: &str, clients: &'a Clients) -> Result<&'a node::Evm, Unanswered> {
-    let nobody = || Unanswered::NoNode { chain: chain.to_owned(), service: "json-rpc" };
-    clients.evm.as_ref().ok_or_else(nobody)
+fn evm_of<'a>(chain: &str, clients: &'a Clients) -> Result<&'a node::Evm, QueryError> {
+    let no_node = || QueryError::NoNode { chain: chain.to_owned(), service: "json-rpc" };
+    clients.evm.as_ref().ok_or_else(no_node)
 }
 
-fn read_receipt(chain: &str, json: &[u8]) -> Result<(Receipt, u64), Unanswered> {
+fn read_receipt(chain: &str, json: &[u8]) -> Result<(Receipt, u64), QueryError> {
     let unreadable =
-        |reason: String| Unanswered::Unreadable { chain: chain.to_owned(), what: "a receipt", reason };
+        |reason: String| QueryError::Unreadable { chain: chain.to_owned(), what: "a receipt", reason };
     let receipt: Receipt = serde_json::from_slice(json).map_err(|e| unreadable(e.to_string()))?;
     let block = receipt.block().ok_or_else(|| unreadable("blockNumber is no number".to_owned()))?;
     Ok((receipt, block))

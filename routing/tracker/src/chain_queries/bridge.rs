@@ -1,22 +1,22 @@
-//! Questions about the optimistic bridge: deposits on the rollup, outputs and claims on the L1.
+//! Queries for the optimistic bridge: deposits on the rollup, outputs and claims on the L1.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use node::FoundEvent;
 use sha3::{Digest as _, Sha3_256};
 
-use super::Asker;
+use super::ChainQueries;
+use crate::detect;
 use crate::event::{around, finalized, find, number};
-use crate::hop::{Deposit, Hop, Link, Output, Seen, Withdrawal};
-use crate::search::{Search, Unanswered};
-use crate::start;
+use crate::hop::{Deposit, ObservedHop, Output, Relation, TxRef, Withdrawal};
+use crate::search::{QueryError, Search};
 use crate::state::Observation;
 
-/// Pages of outputs that are looked through for one that was not deleted.
+/// Pages of outputs that are scanned for one that was not deleted.
 const PAGES: u32 = 10;
 
-impl Asker<'_> {
-    pub(super) async fn finalized(&self, hop: &Deposit) -> Result<Vec<Observation>, Unanswered> {
+impl ChainQueries<'_> {
+    pub(super) async fn finalized(&self, hop: &Deposit) -> Result<Vec<Observation>, QueryError> {
         const KIND: &str = "finalize_token_deposit";
         let Some(to) = &hop.to else { return Ok(Vec::new()) };
         let clients = self.clients(to)?;
@@ -35,13 +35,13 @@ impl Asker<'_> {
     }
 
     /// The withdrawal that a refused deposit begins in its own message.
-    fn refund(&self, rollup: &str, message: &[FoundEvent], at: &Seen) -> Option<Hop> {
+    fn refund(&self, rollup: &str, message: &[FoundEvent], at: &TxRef) -> Option<ObservedHop> {
         let rollup = self.registry.chain(rollup)?;
         let event = message.iter().find(|event| event.kind == "initiate_token_withdrawal")?;
-        start::withdrawal(self.registry, rollup, event, Link::Refund, at).map(Hop::Withdrawal)
+        detect::withdrawal(self.registry, rollup, event, Relation::Refund, at).map(ObservedHop::Withdrawal)
     }
 
-    pub(super) async fn output(&self, hop: &Withdrawal) -> Result<Vec<Observation>, Unanswered> {
+    pub(super) async fn output(&self, hop: &Withdrawal) -> Result<Vec<Observation>, QueryError> {
         let Some((l1, bridge)) = &hop.to else { return Ok(Vec::new()) };
         let clients = self.clients(l1)?;
         let search = Search { chain: l1, clients: &clients };
@@ -76,7 +76,7 @@ impl Asker<'_> {
         bridge: u64,
         hop: &Withdrawal,
         deleted: &[Deletion],
-    ) -> Result<Option<Output>, Unanswered> {
+    ) -> Result<Option<Output>, QueryError> {
         const KIND: &str = "propose_output";
         let height = hop.sent.height;
         let query = format!("{KIND}.bridge_id='{bridge}' AND {KIND}.l2_block_number>={height}");
@@ -108,7 +108,7 @@ impl Asker<'_> {
         Ok(None)
     }
 
-    pub(super) async fn claimed(&self, hop: &Withdrawal) -> Result<Vec<Observation>, Unanswered> {
+    pub(super) async fn claimed(&self, hop: &Withdrawal) -> Result<Vec<Observation>, QueryError> {
         const KIND: &str = "finalize_token_withdrawal";
         let Some((l1, bridge)) = &hop.to else { return Ok(Vec::new()) };
         let clients = self.clients(l1)?;
@@ -161,7 +161,7 @@ impl Deletion {
     }
 }
 
-async fn deletions(search: &Search<'_>, bridge: u64) -> Result<Vec<Deletion>, Unanswered> {
+async fn deletions(search: &Search<'_>, bridge: u64) -> Result<Vec<Deletion>, QueryError> {
     const KIND: &str = "delete_output";
     let (txs, _) = search.txs(&format!("{KIND}.bridge_id='{bridge}'"), 1, true).await?;
     let of = |event: &&FoundEvent| event.kind == KIND && number(event, "bridge_id") == Some(bridge);
@@ -204,11 +204,11 @@ mod tests {
     use super::*;
 
     fn withdrawal(sequence: u64, who: &str, amount: &str) -> Withdrawal {
-        let sent = Seen { chain: "l2".into(), hash: String::new(), height: 1, time: None };
+        let sent = TxRef { chain: "l2".into(), hash: String::new(), height: 1, time: None };
         Withdrawal {
             from: "l2".into(),
             to: None,
-            link: Link::Start,
+            link: Relation::Start,
             l2_sequence: sequence,
             sender: who.into(),
             receiver: who.into(),

@@ -1,7 +1,9 @@
-//! The least that is still to come, wherever a search stands: looked up from the target backwards.
+//! A* heuristic: lower bounds of the remaining cost, computed backwards from the target.
 //!
-//! Must hold: nothing here is more than what a way really takes, or the search would miss the best one. So a bridge of
-//! which any denomination was migrated counts as an untrusted one, and amounts, pauses and transactions are left out.
+//! # Invariants
+//!
+//! * A bound never exceeds the true cost (admissible); otherwise the search would miss the best path. Therefore a
+//!   bridge with any migrated denomination counts as untrusted, and amounts, pauses and transactions are left out.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,15 +12,15 @@ use registry::AssetRef;
 
 use crate::conditions::Conditions;
 use crate::graph::EdgeKind;
-use crate::search::MAX_HOPS;
+use crate::plan::MAX_HOPS;
 
-/// No way to the target.
+/// The target is unreachable.
 const FAR: u8 = u8::MAX;
 
-/// Bounds of one search.
-pub(crate) struct Bounds {
-    /// Blocks that a way can use, a few.
-    blocks: Vec<u32>,
+/// Lower bounds of one search.
+pub(crate) struct Heuristic {
+    /// Biconnected components that a path can use; a few.
+    components: Vec<u32>,
     hops: Vec<u8>,
     /// Withdrawals and trusted steps; what is missing was not reached before the source and is at least `far`.
     trust: Vec<Option<Trust>>,
@@ -28,32 +30,32 @@ pub(crate) struct Bounds {
 /// Withdrawals, then all trusted steps.
 pub(crate) type Trust = (u8, u8);
 
-impl Bounds {
-    /// From every asset that can be on a way from `source` to `target`; `None` if there is no way of [`MAX_HOPS`].
+impl Heuristic {
+    /// Computes the bounds; `None` if no path from `source` to `target` has at most [`MAX_HOPS`] hops.
     pub(crate) fn new(conditions: &Conditions<'_>, source: AssetRef, target: AssetRef) -> Option<Self> {
         let graph = conditions.graph;
-        let blocks = graph.blocks().between(source.index(), target.index(), MAX_HOPS)?;
+        let components = graph.components().between(source.index(), target.index(), MAX_HOPS)?;
         let (hops, trust) = (vec![FAR; graph.nodes()], vec![None; graph.nodes()]);
-        let mut bounds = Self { blocks, hops, trust, far: (0, 0) };
-        bounds.count_hops(conditions, target);
-        if bounds.hops[source.index()] == FAR {
+        let mut heuristic = Self { components, hops, trust, far: (0, 0) };
+        heuristic.count_hops(conditions, target);
+        if heuristic.hops[source.index()] == FAR {
             return None;
         }
-        bounds.count_trust(conditions, source, target);
-        Some(bounds)
+        heuristic.count_trust(conditions, source, target);
+        Some(heuristic)
     }
 
-    /// Whether the edge between two neighbours can be on a way.
+    /// Whether a path can use the edge between two neighbours.
     pub(crate) fn allows(&self, conditions: &Conditions<'_>, from: AssetRef, to: AssetRef) -> bool {
-        self.blocks.contains(&conditions.graph.blocks().of(from.index(), to.index()))
+        self.components.contains(&conditions.graph.components().of(from.index(), to.index()))
     }
 
-    /// Hops from here to the target, at least.
+    /// Lower bound of the hops to the target.
     pub(crate) fn hops(&self, asset: AssetRef) -> usize {
         usize::from(self.hops[asset.index()])
     }
 
-    /// Withdrawals and trusted steps from here to the target, at least.
+    /// Lower bound of withdrawals and trusted steps to the target.
     pub(crate) fn trust(&self, asset: AssetRef) -> Trust {
         self.trust[asset.index()].unwrap_or(self.far)
     }
@@ -89,7 +91,7 @@ impl Bounds {
             }
             for (_, back) in conditions.graph.leaving(to) {
                 let from = back.to;
-                // Beyond the last hop that is left, nothing has to be known.
+                // Assets out of reach need no bound.
                 let reached = self.hops[from.index()] != FAR && self.allows(conditions, from, to);
                 if reached && self.trust[from.index()].is_none() {
                     let (withdrawals, trusted) = least(conditions, back.kind);
@@ -101,7 +103,7 @@ impl Bounds {
     }
 }
 
-/// What the opposite of an edge takes, at least.
+/// Lower bound of the cost of an edge's opposite.
 fn least(conditions: &Conditions<'_>, back: EdgeKind) -> Trust {
     match back {
         EdgeKind::Ibc { .. } | EdgeKind::Wrap | EdgeKind::Unwrap => (0, 0),

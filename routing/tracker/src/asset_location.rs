@@ -1,12 +1,12 @@
-//! Which tokens are where: the asset that a transfer ends with, in the words of its chain.
+//! Location of a transfer's tokens: chain, denomination and amount. Pure.
 //!
-//! Pure. A denomination is what the chains compute of it; where a hook wrapped the tokens on arrival, or a wrapper sent
-//! them, it is the wrapped token, in its own decimals, if the registry knows it.
+//! Denominations are computed as the chains compute them. If a hook wrapped the tokens on arrival, or a wrapper sent
+//! them, the location names the wrapped token in its own decimals, provided that the registry has it.
 
 use chain::U256;
 use registry::{ChainRef, Leg, Oft, Origin, Pair, Registry};
 
-use crate::hop::{Hop, LayerZero, Packet};
+use crate::hop::{LayerZero, ObservedHop, Packet};
 use crate::transfer::Place;
 
 /// Tokens on a chain.
@@ -14,12 +14,12 @@ use crate::transfer::Place;
 pub(crate) struct Tokens {
     pub(crate) chain: String,
     pub(crate) denom: String,
-    /// Base units; none where nobody said.
+    /// Base units, if known.
     pub(crate) amount: Option<String>,
 }
 
 /// The tokens that are at a place of these hops.
-pub(crate) fn tokens(registry: &Registry, hops: &[Hop], place: Place) -> Option<Tokens> {
+pub(crate) fn tokens(registry: &Registry, hops: &[ObservedHop], place: Place) -> Option<Tokens> {
     match place {
         Place::SenderOf(at) => sent(registry, hops.get(at)?),
         Place::ReceiverOf(at) => received(registry, hops.get(at)?, true),
@@ -27,14 +27,14 @@ pub(crate) fn tokens(registry: &Registry, hops: &[Hop], place: Place) -> Option<
     }
 }
 
-fn sent(registry: &Registry, hop: &Hop) -> Option<Tokens> {
+fn sent(registry: &Registry, hop: &ObservedHop) -> Option<Tokens> {
     let plain = |chain: &str, denom: &str, amount: &str| Tokens {
         chain: chain.to_owned(),
         denom: denom.to_owned(),
         amount: Some(amount.to_owned()),
     };
     Some(match hop {
-        Hop::Ibc(hop) => {
+        ObservedHop::Ibc(hop) => {
             let packet = &hop.packet;
             let tokens = plain(&packet.id.chain, &packet.sent_denom(), &packet.amount);
             match contract_of(&packet.sender) {
@@ -42,9 +42,9 @@ fn sent(registry: &Registry, hop: &Hop) -> Option<Tokens> {
                 None => tokens,
             }
         }
-        Hop::Deposit(hop) => plain(&hop.from, &hop.l1_denom, &hop.amount),
-        Hop::Withdrawal(hop) => plain(&hop.from, &hop.l2_denom, &hop.amount),
-        Hop::LayerZero(hop) => {
+        ObservedHop::Deposit(hop) => plain(&hop.from, &hop.l1_denom, &hop.amount),
+        ObservedHop::Withdrawal(hop) => plain(&hop.from, &hop.l2_denom, &hop.amount),
+        ObservedHop::LayerZero(hop) => {
             let chain = registry.chain(&hop.from)?;
             let denom = leg(registry, chain, &hop.sender_oft)?;
             plain(&hop.from, &denom, &hop.amount)
@@ -52,27 +52,27 @@ fn sent(registry: &Registry, hop: &Hop) -> Option<Tokens> {
     })
 }
 
-fn received(registry: &Registry, hop: &Hop, is_called: bool) -> Option<Tokens> {
+fn received(registry: &Registry, hop: &ObservedHop, is_called: bool) -> Option<Tokens> {
     let chain = hop.to()?.to_owned();
     let plain =
         |denom: String, amount: &str| Tokens { chain: chain.clone(), denom, amount: Some(amount.to_owned()) };
     Some(match hop {
-        Hop::Ibc(hop) => {
+        ObservedHop::Ibc(hop) => {
             let tokens = plain(hop.packet.received_denom(), &hop.packet.amount);
             match called(&hop.packet) {
                 Some(contract) => wrapped(registry, &tokens, contract).unwrap_or(tokens),
                 None => tokens,
             }
         }
-        Hop::Deposit(hop) => {
+        ObservedHop::Deposit(hop) => {
             let tokens = plain(hop.l2_denom.clone(), &hop.amount);
             match hop.wrapper.as_deref().filter(|_| is_called) {
                 Some(contract) => wrapped(registry, &tokens, contract).unwrap_or(tokens),
                 None => tokens,
             }
         }
-        Hop::Withdrawal(hop) => plain(hop.l1_denom.clone(), &hop.amount),
-        Hop::LayerZero(hop) => {
+        ObservedHop::Withdrawal(hop) => plain(hop.l1_denom.clone(), &hop.amount),
+        ObservedHop::LayerZero(hop) => {
             let (_, amount) = hop.received.as_ref()?;
             plain(registry[receiving_leg(registry, hop)?.asset].denom.clone(), amount)
         }

@@ -1,28 +1,28 @@
-//! Which connections can be on a way between two assets at all, if no asset is met twice.
+//! Biconnected components (Tarjan): the edges that a simple path between two assets can use.
 //!
-//! A graph falls into blocks: parts in which any two nodes lie on a circle, joined by single nodes in the manner of a
-//! tree (Hopcroft and Tarjan, *Efficient algorithms for graph manipulation*, 1973). A simple way between two nodes stays
-//! inside the blocks on the one way between them in that tree. Assets are mostly a forest of vouchers with few circles, so
-//! this leaves little to search, however many vouchers a token has.
+//! A graph splits into biconnected components (blocks), parts in which any two nodes lie on a common cycle.
+//! Articulation points join them into a tree (Hopcroft and Tarjan, *Efficient algorithms for graph manipulation*,
+//! 1973). A simple path stays inside the components on the unique path between its ends in that tree. Assets are mostly
+//! a forest of vouchers with few cycles, so the remaining search space is small however many vouchers a token has.
 
 use std::ops::Range;
 
-/// A node without a block: it is where the search for blocks began.
+/// No component: the root of a search.
 const NONE: u32 = u32::MAX;
 
-/// The blocks of a graph.
+/// Biconnected components of a graph.
 #[derive(Debug)]
-pub(crate) struct Blocks {
-    /// When each node was found, from 0.
+pub(crate) struct BiconnectedComponents {
+    /// Discovery index of each node, from 0.
     found: Vec<u32>,
-    /// The block of the edge by which each node was found.
+    /// Component of the tree edge to each node.
     block: Vec<u32>,
-    /// The node of each block that was found first.
+    /// First discovered node of each component.
     head: Vec<u32>,
 }
 
-impl Blocks {
-    /// Of a graph in which every edge has its opposite.
+impl BiconnectedComponents {
+    /// Computes the components of a graph in which every edge has an opposite.
     pub(crate) fn new(
         nodes: usize,
         edges_of: impl Fn(usize) -> Range<usize>,
@@ -50,38 +50,38 @@ impl Blocks {
         Self { found: walk.found, block, head }
     }
 
-    /// The blocks that a simple way between two nodes can use, at most `limit` of them; `None` if there is no way, or it
-    /// would take more.
+    /// The blocks that a simple way between two nodes can use, at most `limit` of them; `None` if there is no path, or
+    /// it would take more.
     pub(crate) fn between(&self, a: usize, b: usize, limit: usize) -> Option<Vec<u32>> {
-        let (mut a, mut b, mut blocks) = (a, b, Vec::with_capacity(limit));
+        let (mut a, mut b, mut components) = (a, b, Vec::with_capacity(limit));
         while a != b {
             let later = if self.found[a] > self.found[b] { &mut a } else { &mut b };
             let block = self.block[*later];
             if block == NONE {
                 return None;
             }
-            if !blocks.contains(&block) {
-                if blocks.len() == limit {
+            if !components.contains(&block) {
+                if components.len() == limit {
                     return None;
                 }
-                blocks.push(block);
+                components.push(block);
             }
             *later = self.head[block as usize] as usize;
         }
-        Some(blocks)
+        Some(components)
     }
 
-    /// The block of the edges between two neighbours.
+    /// Component of the edges between two neighbours.
     pub(crate) fn of(&self, a: usize, b: usize) -> u32 {
-        // One of the two was found by way of the other.
+        // One of the two is the parent of the other.
         self.block[if self.found[a] > self.found[b] { a } else { b }]
     }
 }
 
-/// A walk in depth, with what Tarjan's rule needs.
+/// Depth-first search with the state of Tarjan's algorithm.
 struct Walk {
     found: Vec<u32>,
-    /// The earliest node that can be reached without going back over the edge by which a node was found.
+    /// Low-link: the earliest node reachable without the tree edge to the parent.
     low: Vec<u32>,
     parent: Vec<u32>,
     order: Vec<usize>,
@@ -140,16 +140,16 @@ fn number(of: usize) -> u32 {
 mod tests {
     use super::*;
 
-    fn blocks(nodes: usize, pairs: &[(usize, usize)]) -> Blocks {
+    fn components(nodes: usize, pairs: &[(usize, usize)]) -> BiconnectedComponents {
         let mut edges: Vec<_> = pairs.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect();
         edges.sort_unstable();
         let start = |node| edges.partition_point(|edge| edge.0 < node);
-        Blocks::new(nodes, |node| start(node)..start(node + 1), |edge| edges[edge].1)
+        BiconnectedComponents::new(nodes, |node| start(node)..start(node + 1), |edge| edges[edge].1)
     }
 
     #[test]
     fn a_tree_leaves_one_way() {
-        let tree = blocks(6, &[(0, 1), (0, 2), (2, 3), (2, 4)]);
+        let tree = components(6, &[(0, 1), (0, 2), (2, 3), (2, 4)]);
         let between = tree.between(1, 3, 8).unwrap();
         assert_eq!(between.len(), 3);
         for (a, b, on) in [(0, 1, true), (0, 2, true), (2, 3, true), (2, 4, false)] {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_circle_is_one_block_and_what_hangs_from_it_is_not() {
         // 0-1-2-3-0 is a circle; 4 hangs from 1, 5 from 3; 3-6-7-3 is another circle.
-        let graph = blocks(8, &[(0, 1), (1, 2), (2, 3), (3, 0), (1, 4), (3, 5), (3, 6), (6, 7), (7, 3)]);
+        let graph = components(8, &[(0, 1), (1, 2), (2, 3), (3, 0), (1, 4), (3, 5), (3, 6), (6, 7), (7, 3)]);
         assert_eq!(graph.of(0, 1), graph.of(2, 3));
         assert_ne!(graph.of(0, 1), graph.of(3, 6));
         assert_eq!(graph.between(0, 2, 8), Some(vec![graph.of(0, 1)]));
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn two_edges_between_the_same_two_are_in_one_block() {
-        let graph = blocks(3, &[(0, 1), (0, 1), (1, 2)]);
+        let graph = components(3, &[(0, 1), (0, 1), (1, 2)]);
         assert_eq!(graph.between(0, 1, 8).unwrap().len(), 1);
         assert_eq!(graph.between(0, 2, 8).unwrap().len(), 2);
     }

@@ -1,30 +1,30 @@
-//! Questions about LayerZero's messages on the chain that receives them.
+//! Queries for LayerZero messages on the receiving chain.
 //!
-//! An EVM is looked through block by block, a range at a time; how far is kept with the hop, a few blocks short of the
-//! tip, since those may still change.
+//! An EVM chain is scanned in block ranges; the hop stores the scan position, a few blocks short of the tip because
+//! those blocks may still change.
 
 use chain::{Timestamp, Vm};
 use node::{Evm, FoundEvent};
 use registry::ChainKind;
 use serde_json::json;
 
-use super::{Asker, evm_of};
-use crate::hop::{LayerZero, Seen};
+use super::{ChainQueries, evm_of};
+use crate::asset_location::receiving_oft;
+use crate::hop::{LayerZero, TxRef};
 use crate::layer_zero::{
     ALERT, COMPOSE_DELIVERED, Log, OFT_RECEIVED, amount, is_alert, is_composed, moved, received,
 };
-use crate::release::receiving_oft;
-use crate::search::{Search, Unanswered};
+use crate::search::{QueryError, Search};
 use crate::state::Observation;
 
-/// Ranges that are looked through at one look.
+/// Ranges that are scanned at one poll.
 const RANGES: usize = 8;
 
 /// Blocks of two chains may have times so far apart.
 const CLOCKS: i64 = 600_000_000_000;
 
-impl Asker<'_> {
-    pub(super) async fn delivered(&self, hop: &LayerZero) -> Result<Vec<Observation>, Unanswered> {
+impl ChainQueries<'_> {
+    pub(super) async fn delivered(&self, hop: &LayerZero) -> Result<Vec<Observation>, QueryError> {
         let Some(to) = &hop.to else { return Ok(Vec::new()) };
         let Some(chain) = self.registry.chain(to) else { return Ok(Vec::new()) };
         let chain = &self.registry[chain];
@@ -45,7 +45,7 @@ impl Asker<'_> {
         scan.run().await
     }
 
-    /// The contract that receives: what the packet said, else what the registry does.
+    /// Receiving contract: from the packet, else from the registry.
     fn receiver(&self, hop: &LayerZero) -> Option<String> {
         let in_packet =
             hop.receiver_oft.as_deref().and_then(|word| word.get(24..)).map(|hex| format!("0x{hex}"));
@@ -56,9 +56,9 @@ impl Asker<'_> {
         &self,
         hop: &LayerZero,
         search: &Search<'_>,
-    ) -> Result<Vec<Observation>, Unanswered> {
+    ) -> Result<Vec<Observation>, QueryError> {
         let mut queries = vec![(format!("move.guid='{}'", hop.guid), false)];
-        // Older nodes do not index the members of what a module says.
+        // Older nodes do not index the members of module events.
         if let Some(module) = receiving_oft(self.registry, hop) {
             queries.push((format!("move.type_tag='{module}::oft_core::OftReceived'"), true));
         }
@@ -78,7 +78,7 @@ impl Asker<'_> {
     }
 }
 
-/// A look through the blocks of an EVM.
+/// Scan over the blocks of an EVM chain.
 struct Scan<'a> {
     hop: &'a LayerZero,
     chain: &'a str,
@@ -90,7 +90,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    async fn run(&self) -> Result<Vec<Observation>, Unanswered> {
+    async fn run(&self) -> Result<Vec<Observation>, QueryError> {
         let tip = self.evm.block_number().await?;
         let mut from = match self.hop.scanned {
             Some(next) => next,
@@ -105,7 +105,7 @@ impl Scan<'_> {
             match self.look(from, to).await {
                 Ok(observations) => found.extend(observations),
                 // More than the server gives at once.
-                Err(Unanswered::Node(node::Error::Refused { .. })) if range > 1 => {
+                Err(QueryError::Node(node::Error::Refused { .. })) if range > 1 => {
                     range = (range / 4).max(1);
                     continue;
                 }
@@ -119,7 +119,7 @@ impl Scan<'_> {
     }
 
     /// The last block, by leaps that double, that is surely older than the message.
-    async fn first_block(&self, tip: u64) -> Result<u64, Unanswered> {
+    async fn first_block(&self, tip: u64) -> Result<u64, QueryError> {
         let Some(sent) = self.hop.sent.time else { return Ok(0) };
         let (mut block, mut leap) = (tip, 64);
         while block > 0 {
@@ -133,7 +133,7 @@ impl Scan<'_> {
         Ok(block)
     }
 
-    async fn look(&self, from: u64, to: u64) -> Result<Vec<Observation>, Unanswered> {
+    async fn look(&self, from: u64, to: u64) -> Result<Vec<Observation>, QueryError> {
         let guid = &self.hop.guid;
         let mut found = Vec::new();
         for log in self.logs(from, to, &self.oft, json!([OFT_RECEIVED, format!("0x{guid}")])).await? {
@@ -166,7 +166,7 @@ impl Scan<'_> {
         to: u64,
         contract: &str,
         topics: serde_json::Value,
-    ) -> Result<Vec<Log>, Unanswered> {
+    ) -> Result<Vec<Log>, QueryError> {
         let filter = json!({
             "fromBlock": format!("{from:#x}"),
             "toBlock": format!("{to:#x}"),
@@ -174,17 +174,17 @@ impl Scan<'_> {
             "topics": topics,
         });
         let logs = self.evm.logs(&filter.to_string()).await?;
-        serde_json::from_slice(&logs).map_err(|e| Unanswered::Unreadable {
+        serde_json::from_slice(&logs).map_err(|e| QueryError::Unreadable {
             chain: self.chain.to_owned(),
             what: "a list of logs",
             reason: e.to_string(),
         })
     }
 
-    async fn seen(&self, log: &Log) -> Result<Option<Seen>, Unanswered> {
+    async fn seen(&self, log: &Log) -> Result<Option<TxRef>, QueryError> {
         let Some(height) = log.block() else { return Ok(None) };
         let time = self.evm.block_time(height).await?;
-        Ok(Some(Seen {
+        Ok(Some(TxRef {
             chain: self.chain.to_owned(),
             hash: log.transaction_hash.to_ascii_lowercase(),
             height,

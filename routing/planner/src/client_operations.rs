@@ -1,4 +1,4 @@
-//! What a client sends back of a route: read leniently, and compared with what it would be given now.
+//! Operations that a client sends back: parsed leniently and compared with the current plan.
 
 use serde_json::{Map, Value};
 
@@ -18,23 +18,23 @@ pub struct Mismatch {
     pub expected: String,
 }
 
-/// Checks that operations that a client echoes are those of a plan made now. What says where something goes has to be the
-/// same: kinds, chains, channels, ports, bridges, denominations, contracts, endpoint ids. What a client left out, and what
-/// changes from one quote to the next (amounts, fees, pictures), does not matter.
+/// Checks that operations that a client echoes are those of a plan made now. What says where something goes has to be
+/// the same: kinds, chains, channels, ports, bridges, denominations, contracts, endpoint ids. What a client left out,
+/// and what changes from one quote to the next (amounts, fees, pictures), does not matter.
 pub fn same_route(plan_operations: &[Operation], echoed: &[Operation]) -> Result<(), Mismatch> {
     for operation in 0..plan_operations.len().max(echoed.len()) {
         let (mine, theirs) = (plan_operations.get(operation), echoed.get(operation));
         let named =
             |side: Option<&Operation>| side.map_or("none", |operation| operation.kind.name()).to_owned();
-        let told = match (mine, theirs) {
+        let compared = match (mine, theirs) {
             (Some(mine), Some(theirs)) => fields(&mine.kind, &theirs.kind),
             _ => None,
         };
-        let Some(told) = told else {
+        let Some(compared) = compared else {
             let (given, expected) = (named(theirs), named(mine));
             return Err(Mismatch { operation, field: "kind".to_owned(), given, expected });
         };
-        for (field, expected, given) in told {
+        for (field, expected, given) in compared {
             if !given.is_empty() && given != expected {
                 let field = format!("{}.{field}", named(mine));
                 return Err(Mismatch { operation, field, given, expected });
@@ -45,41 +45,51 @@ pub fn same_route(plan_operations: &[Operation], echoed: &[Operation]) -> Result
 }
 
 /// Name, mine, theirs.
-type Told = (&'static str, String, String);
+type Compared = (&'static str, String, String);
 
 /// Lists fields of both sides.
-macro_rules! told {
+macro_rules! compared {
     ($mine:expr, $theirs:expr, $($field:ident),* $(,)?) => {
         Some(vec![$((stringify!($field), $mine.$field.to_string(), $theirs.$field.to_string())),*])
     };
 }
 
-/// What has to be the same; `None` if they are of different kinds.
-fn fields(mine: &OperationKind, theirs: &OperationKind) -> Option<Vec<Told>> {
+/// Fields that must be equal; `None` for different kinds.
+fn fields(mine: &OperationKind, theirs: &OperationKind) -> Option<Vec<Compared>> {
     use OperationKind::{BankSend, LayerZeroTransfer, OpInitTransfer, Swap, Transfer};
     match (mine, theirs) {
         (Transfer(mine), Transfer(theirs)) => {
-            told!(mine, theirs, port, channel, from_chain_id, to_chain_id, denom_in, denom_out, bridge_id)
+            compared!(mine, theirs, port, channel, from_chain_id, to_chain_id, denom_in, denom_out, bridge_id)
         }
-        (BankSend(mine), BankSend(theirs)) => told!(mine, theirs, chain_id, denom),
+        (BankSend(mine), BankSend(theirs)) => compared!(mine, theirs, chain_id, denom),
         (Swap(mine), Swap(theirs)) => {
-            let mut told: Vec<Told> = told!(mine, theirs, from_chain_id, chain_id, denom_in, denom_out)?;
+            let mut compared: Vec<Compared> =
+                compared!(mine, theirs, from_chain_id, chain_id, denom_in, denom_out)?;
             let venue = |swap: &crate::operation::Swap| swap.swap_in.swap_venue.name.clone();
-            told.push(("swap_in.swap_venue.name", venue(mine), venue(theirs)));
+            compared.push(("swap_in.swap_venue.name", venue(mine), venue(theirs)));
             let steps = |swap: &crate::operation::Swap| {
                 let steps = swap.swap_in.swap_operations.iter();
                 steps
                     .map(|step| format!("{} {} {}", step.pool, step.denom_in, step.denom_out))
                     .collect::<Vec<_>>()
             };
-            told.push(("swap_in.swap_operations", steps(mine).join(", "), steps(theirs).join(", ")));
-            Some(told)
+            compared.push(("swap_in.swap_operations", steps(mine).join(", "), steps(theirs).join(", ")));
+            Some(compared)
         }
         (OpInitTransfer(mine), OpInitTransfer(theirs)) => {
-            told!(mine, theirs, from_chain_id, to_chain_id, denom_in, denom_out, op_init_bridge_id, bridge_id)
+            compared!(
+                mine,
+                theirs,
+                from_chain_id,
+                to_chain_id,
+                denom_in,
+                denom_out,
+                op_init_bridge_id,
+                bridge_id
+            )
         }
         (LayerZeroTransfer(mine), LayerZeroTransfer(theirs)) => {
-            let mut told: Vec<Told> = told!(
+            let mut compared: Vec<Compared> = compared!(
                 mine,
                 theirs,
                 from_chain_id,
@@ -91,8 +101,8 @@ fn fields(mine: &OperationKind, theirs: &OperationKind) -> Option<Vec<Told>> {
             )?;
             let id = |id: u32| if id == 0 { String::new() } else { id.to_string() };
             let (mine, theirs) = (mine.destination_endpoint_id, theirs.destination_endpoint_id);
-            told.push(("destination_endpoint_id", id(mine), id(theirs)));
-            Some(told)
+            compared.push(("destination_endpoint_id", id(mine), id(theirs)));
+            Some(compared)
         }
         _ => None,
     }
@@ -114,12 +124,12 @@ pub enum BadOperation {
     Field {
         /// The kind.
         kind: String,
-        /// What is wrong.
+        /// Reason.
         why: String,
     },
 }
 
-/// What stands beside the kind.
+/// Members next to the kind.
 const BESIDE: [&str; 3] = ["tx_index", "amount_in", "amount_out"];
 /// The kinds that can be read.
 const KINDS: [&str; 5] = ["transfer", "bank_send", "swap", "op_init_transfer", "layer_zero_transfer"];
@@ -137,7 +147,7 @@ impl TryFrom<Map<String, Value>> for Operation {
         let bad = |why: String| BadOperation::Field { kind: kind.clone(), why };
         let mut body = object.remove(kind).unwrap_or_default();
         if let Some(fields) = body.as_object_mut() {
-            modernise(fields);
+            rename_legacy_fields(fields);
         }
         let tagged = Map::from_iter([(kind.clone(), body)]);
         let kind = serde_json::from_value(Value::Object(tagged)).map_err(|why| bad(why.to_string()))?;
@@ -155,8 +165,8 @@ impl TryFrom<Map<String, Value>> for Operation {
     }
 }
 
-/// Gives old names their new ones, and takes `null` for left out.
-fn modernise(fields: &mut Map<String, Value>) {
+/// Renames legacy fields and drops `null` fields.
+fn rename_legacy_fields(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     for (old, new) in [("dest_denom", "denom_out"), ("chain_id", "from_chain_id")] {
         if let (Some(value), false) = (fields.get(old).cloned(), fields.contains_key(new)) {

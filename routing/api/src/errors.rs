@@ -1,6 +1,6 @@
-//! Every refusal's text and code (`router-api.md` §3.2).
+//! Error responses: text and code of each (`router-api.md` §3.2).
 //!
-//! The code is a gRPC status, which clients look at before the HTTP status: 3 for a bad request, 5 for what is not there.
+//! The code is a gRPC status, which clients check before the HTTP status: 3 for a bad request, 5 for not found.
 
 use http::StatusCode;
 use planner::NoRoute;
@@ -18,7 +18,7 @@ pub(crate) fn invalid(name: &str, why: &str) -> Refusal {
     Refusal::bad_request(format!("invalid {name}: {why}"))
 }
 
-/// There is no way, for a reason. 400, because the wallet widget words its message by the HTTP status, and code 5.
+/// No route. 400, because the wallet widget chooses its message by the HTTP status, and code 5.
 pub(crate) fn no_route(reason: &NoRoute) -> Refusal {
     let refusal = Refusal::bad_request(reason.to_string());
     match reason {
@@ -29,7 +29,7 @@ pub(crate) fn no_route(reason: &NoRoute) -> Refusal {
     }
 }
 
-/// The registry has no such chain or asset, so there is no way.
+/// The registry has no such chain or asset.
 pub(crate) fn unknown_asset(which: &str, denom: &str, chain: &str) -> Refusal {
     let message = format!("no routes found: {which} `{denom}` of chain `{chain}` is not in the registry");
     Refusal::bad_request(message).with_code(NOT_FOUND)
@@ -58,28 +58,28 @@ pub(crate) fn too_many_unseen(limit: Limit) -> Refusal {
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_details(entry).with_retry_after(RETRY_AFTER)
 }
 
-/// The disk has no room for more: the log says so.
+/// The disk is full; the log has the details.
 pub(crate) fn disk_full(error: impl std::fmt::Display) -> Refusal {
     tracing::debug!(%error, "a transaction was not registered");
     Refusal::unavailable("nothing can be registered at the moment; try again").with_retry_after(10)
 }
 
-/// Nobody registered that hash.
+/// The hash is not registered.
 pub(crate) fn untracked() -> Refusal {
     Refusal::not_found("tx not found")
 }
 
-/// Known, and not done here.
-pub(crate) fn unserved() -> Refusal {
+/// A known endpoint that is not implemented.
+pub(crate) fn unsupported() -> Refusal {
     Refusal::not_implemented("not implemented")
 }
 
-/// Our own fault: the log is told.
+/// Internal error, which is logged.
 pub(crate) fn internal(fault: impl std::fmt::Display) -> Refusal {
     Refusal::internal(fault).with_code(UNKNOWN)
 }
 
-/// A body that is too large, or said to be something else than JSON.
+/// A body that is too large or not declared as JSON.
 pub(crate) fn not_json(why: &str) -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, format!("invalid request body: {why}"))
 }

@@ -1,37 +1,36 @@
-//! The hops that a transaction begins, and the hop that a received packet goes on with.
+//! Detection of the hops that a transaction starts, and of the hop that follows a received packet. Pure.
 //!
-//! Pure. Each start opens a transfer of its own; their order is that of the events.
+//! Each detected hop starts a separate transfer, in event order.
 
 use bech32::{Bech32, Hrp};
 use node::{FoundEvent, FoundTx};
 use registry::{ChainRef, Registry};
 use sha2::{Digest as _, Sha256};
 
+use crate::asset_location::wrapper_in;
 use crate::event::{self, number};
-use crate::hop::{Ack, Deposit, Hop, Ibc, LayerZero, Link, Packet, Seen, Withdrawal};
+use crate::hop::{Ack, Deposit, Ibc, LayerZero, ObservedHop, Packet, Relation, TxRef, Withdrawal};
 use crate::layer_zero;
-use crate::release::wrapper_in;
-use crate::state::sent_again;
+use crate::state::resent;
 
-/// The first hops of the transfers that a transaction of `chain` begins, in the order of its events. What cannot be read
-/// begins nothing. `sent` is where and when the transaction was seen.
-pub fn starts(registry: &Registry, chain: ChainRef, tx: &FoundTx, sent: &Seen) -> Vec<Hop> {
+/// The first hops of the transfers that a transaction of `chain` begins, in the order of its events. What cannot be
+/// read begins nothing. `sent` is where and when the transaction was seen.
+pub fn detect_hops(registry: &Registry, chain: ChainRef, tx: &FoundTx, sent: &TxRef) -> Vec<ObservedHop> {
     let begin = |event: &FoundEvent| match event.kind.as_str() {
-        "send_packet" => {
-            packet(registry, chain, event).map(|packet| Hop::Ibc(first(packet, Link::Start, sent)))
-        }
-        "initiate_token_deposit" => deposit(registry, chain, event, sent).map(Hop::Deposit),
+        "send_packet" => packet(registry, chain, event)
+            .map(|packet| ObservedHop::Ibc(first(packet, Relation::Start, sent))),
+        "initiate_token_deposit" => deposit(registry, chain, event, sent).map(ObservedHop::Deposit),
         "initiate_token_withdrawal" => {
-            withdrawal(registry, chain, event, Link::Start, sent).map(Hop::Withdrawal)
+            withdrawal(registry, chain, event, Relation::Start, sent).map(ObservedHop::Withdrawal)
         }
-        "move" => message(registry, chain, event, sent).map(Hop::LayerZero),
+        "move" => message(registry, chain, event, sent).map(ObservedHop::LayerZero),
         _ => None,
     };
     tx.events.iter().filter_map(begin).collect()
 }
 
-fn first(packet: Packet, link: Link, sent: &Seen) -> Ibc {
-    sent_again(link, packet, sent.clone())
+fn first(packet: Packet, link: Relation, sent: &TxRef) -> Ibc {
+    resent(link, packet, sent.clone())
 }
 
 /// A packet with the chain that its channel leads to.
@@ -43,29 +42,29 @@ pub(crate) fn packet(registry: &Registry, chain: ChainRef, event: &FoundEvent) -
     Some(packet)
 }
 
-/// What the receiving chain did with a packet in the same message: sent it on, or called a contract that did.
+/// The packet that the receiving chain sent in the same message: forwarded, or sent by a called contract.
 pub(crate) fn continuation(
     registry: &Registry,
     packet: &Packet,
     ack: Option<&Ack>,
     message: &[FoundEvent],
-    at: &Seen,
-) -> Option<Hop> {
+    at: &TxRef,
+) -> Option<ObservedHop> {
     let chain = registry.chain(&at.chain)?;
     let mut sends = message.iter().filter_map(|event| self::packet(registry, chain, event));
     let (next, link) = match (&packet.forward, &packet.hook, ack) {
         (Some(forward), _, _) => {
             let account = forwarder(&registry[chain].bech32_prefix, &packet.dst_channel, &packet.sender)?;
             let is_it = |next: &Packet| next.id.channel == forward.channel && next.sender == account;
-            (sends.find(is_it)?, Link::Forward)
+            (sends.find(is_it)?, Relation::Forward)
         }
-        (None, Some(_), Some(Ack::Good)) => (sends.next()?, Link::Hook),
+        (None, Some(_), Some(Ack::Good)) => (sends.next()?, Relation::Hook),
         _ => return None,
     };
-    Some(Hop::Ibc(first(next, link, at)))
+    Some(ObservedHop::Ibc(first(next, link, at)))
 }
 
-/// The packet that a chain sent in place of one that timed out, in the same message.
+/// The packet that a chain resent in the message that timed out the old one.
 pub(crate) fn again(
     registry: &Registry,
     chain: ChainRef,
@@ -84,7 +83,7 @@ fn forwarder(prefix: &str, channel: &str, sender: &str) -> Option<String> {
     bech32::encode::<Bech32>(prefix, &hash[..20]).ok()
 }
 
-fn deposit(registry: &Registry, chain: ChainRef, event: &FoundEvent, sent: &Seen) -> Option<Deposit> {
+fn deposit(registry: &Registry, chain: ChainRef, event: &FoundEvent, sent: &TxRef) -> Option<Deposit> {
     let text = |key| event.get(key).map(str::to_owned);
     let bridge = number(event, "bridge_id")?;
     let rollup = registry.bridge_of(chain, bridge).map(|bridge| registry[bridge].l2);
@@ -108,8 +107,8 @@ pub(crate) fn withdrawal(
     registry: &Registry,
     chain: ChainRef,
     event: &FoundEvent,
-    link: Link,
-    sent: &Seen,
+    link: Relation,
+    sent: &TxRef,
 ) -> Option<Withdrawal> {
     let text = |key| event.get(key).map(str::to_owned);
     let bridge = registry.bridge_to(chain).map(|bridge| &registry[bridge]);
@@ -132,7 +131,7 @@ pub(crate) fn withdrawal(
 }
 
 /// A LayerZero message that a Move chain sent.
-fn message(registry: &Registry, chain: ChainRef, event: &FoundEvent, sent: &Seen) -> Option<LayerZero> {
+fn message(registry: &Registry, chain: ChainRef, event: &FoundEvent, sent: &TxRef) -> Option<LayerZero> {
     let said = layer_zero::moved(event, "OftSent")?;
     let dst_eid = said.number("dst_eid")?;
     Some(LayerZero {
@@ -161,7 +160,7 @@ mod tests {
         // router-mechanics §2.8.
         let account = forwarder("init", "channel-3", "noble1pyq6amga29zfsldw8k26kgvl7a0fhf3k07uyg0");
         assert_eq!(account.unwrap(), "init1h8ec302kh6s2fmy8cxv0rt5nzv8nh5gassfhqe");
-        // Recorded: packet 11 from the rollup, sent on for packet 12 from the L1.
+        // Recorded: packet 11 from the rollup, forwarded for packet 12 from the L1.
         let account = forwarder("init", "channel-0", "init1sleg2k5c54fytsae3jdk9mrn27yw4qc4mgxkfg");
         assert_eq!(account.unwrap(), "init1yvwta0qdzm00p376k3hsr2we8t2lxl9gzz5nhq");
     }

@@ -1,7 +1,9 @@
-//! Reads the keys of a table, and refuses those that nobody asked for.
+//! Table reader that rejects unknown keys.
 //!
-//! Must hold: the known keys are exactly those that are read, so the two cannot come apart; a mistake does not stop the
-//! reading, so that a misspelt key is told as such and not as one that is missing.
+//! # Invariants
+//!
+//! * The known keys are exactly those that the code reads.
+//! * An error does not stop the reading, so that a misspelt key is reported as unknown and not as missing.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +19,14 @@ pub(super) struct Table<'a> {
     place: Place,
     fields: &'a [(String, Item)],
     known: BTreeSet<&'static str>,
-    /// The first mistake: the others are told when it is mended.
+    /// The first error; later ones are reported after it is fixed.
     bad: Option<Problem>,
     environment: Environment<'a>,
     secrets: Vec<String>,
 }
 
 impl<'a> Table<'a> {
-    /// Reads the table `item` with `parts`, or says what is wrong with it.
+    /// Reads the table `item` with `parts`, or returns its first error.
     pub(super) fn read<T>(
         item: &'a Item,
         place: Place,
@@ -189,7 +191,7 @@ impl<'a> Table<'a> {
         read
     }
 
-    /// What was read; if it is wrong, so is this table.
+    /// The parsed value; an error in it is an error of this table.
     fn kept<T>(&mut self, read: Result<T, Problem>) -> Option<T> {
         match read {
             Ok(part) => Some(part),

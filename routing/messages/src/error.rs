@@ -1,10 +1,10 @@
-//! Why there is nothing to sign.
+//! Errors of the message builder.
 
 use chain::U256;
 
-/// Why there is nothing to sign. The texts are for the client that asked.
+/// Error of the message builder. The messages are for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum BuildError {
     /// Not one address for each chain.
     #[error(
         "address_list has {given} entries; this route takes {wanted}: one for each of [{required}], or of [{visited}]"
@@ -28,7 +28,7 @@ pub enum Refused {
         address: String,
         /// The chain's id.
         chain: String,
-        /// What it must be.
+        /// Expected form.
         must: String,
     },
     /// A wrapped token is an EVM's, whose accounts have 20 bytes.
@@ -75,13 +75,13 @@ pub enum Refused {
     Doubt {
         /// The local token of the pair.
         denom: String,
-        /// The error, or what the chain says.
+        /// The error of the registry or of the chain.
         why: String,
     },
     /// More bytes than the chains take.
     #[error("the {what} takes {size} bytes, more than the {limit} that chains take: choose a shorter route")]
     TooLarge {
-        /// What.
+        /// Subject.
         what: &'static str,
         /// Bytes it has.
         size: usize,
@@ -95,7 +95,7 @@ pub enum Refused {
         amount: U256,
         /// Of what.
         denom: String,
-        /// What it must be.
+        /// Expected form.
         must: String,
     },
     /// The plan's steps do not fit together, or not into one transaction.
@@ -108,13 +108,13 @@ pub enum Refused {
         what: &'static str,
         /// As it stands there.
         value: String,
-        /// What it must be.
+        /// Expected form.
         must: &'static str,
     },
 }
 
-/// The first characters of something that a client sent, for a message: whoever sends much gets little back.
-pub(crate) fn shown(text: &str) -> String {
+/// Truncates client input for an error message.
+pub(crate) fn truncated(text: &str) -> String {
     const MOST: usize = 80;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,6 +1,8 @@
-//! Environment variables in addresses of nodes: `${NAME}`, so that a key need not stand in a file.
+//! Environment variables in node addresses: `${NAME}`, which keeps API keys out of files.
 //!
-//! Must hold: no message holds a value.
+//! # Invariants
+//!
+//! * No message contains a variable's value.
 
 /// Looks a variable up.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;

@@ -1,4 +1,4 @@
-//! What goes in and what comes out.
+//! Input and output types of the message builder.
 
 use std::ops::Range;
 
@@ -6,42 +6,42 @@ use chain::U256;
 use planner::Plan;
 use registry::{ChainRef, Facts, Registry};
 
-/// A plan that somebody wants to sign.
+/// Input of [`crate::transactions`].
 #[derive(Clone, Copy)]
-pub struct Ask<'a> {
+pub struct BuildRequest<'a> {
     /// The registry that the plan was made from: its references point into it.
     pub registry: &'a Registry,
-    /// What the chains said last.
+    /// Latest chain facts.
     pub facts: &'a Facts,
-    /// What is to be done.
+    /// Plan to execute.
     pub plan: &'a Plan,
-    /// One for each of [`Plan::required_chains`], or else one for each of [`Plan::chains`]; the last is the recipient's,
-    /// all others are the user's own.
+    /// One for each of [`Plan::required_chains`], or else one for each of [`Plan::chains`]; the last is the
+    /// recipient's, all others are the user's own.
     pub addresses: &'a [String],
     /// Unix time in nanoseconds.
     pub now_nanos: u64,
-    /// Seconds after which an IBC packet that did not arrive is returned; clients that say nothing mean 300.
+    /// Timeout of an IBC packet in seconds; 300 if the client gives none.
     pub timeout_seconds: u64,
     /// How many percent less than planned may arrive: a decimal text from 0 to 100. It matters only where the outcome
     /// is not exact.
     pub slippage_percent: &'a str,
-    /// What [`crate::op_hook`] gave, signed. Not looked at if the plan has no deposit that needs it.
+    /// The signed messages of [`crate::op_hook`]. Ignored if the plan has no deposit that needs a hook.
     pub signed_hook: Option<&'a SignedHook>,
 }
 
 /// A transaction of the rollup that the user signed and that a deposit carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedHook {
-    /// Who signed it: bech32 or `0x…`.
+    /// Signer: bech32 or `0x…`.
     pub signer: String,
     /// A `cosmos.tx.v1beta1.Tx`, base64.
     pub hook: String,
 }
 
-/// What the user signs.
+/// The transactions of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
-    /// In the order in which they have to happen.
+pub struct BuiltTxs {
+    /// In order of execution.
     pub txs: Vec<Tx>,
     /// The least that arrives, in base units of the destination asset.
     pub min_amount_out: U256,
@@ -56,11 +56,11 @@ pub enum Tx {
         chain: ChainRef,
         /// The chains that it touches, in order, this one first; neighbours differ.
         path: Vec<ChainRef>,
-        /// Who signs it, as the chain writes addresses.
+        /// Signer, in the chain's address format.
         signer: String,
         /// In order.
         msgs: Vec<Msg>,
-        /// Which of the plan's hops it does.
+        /// Hops of the plan that it executes.
         hops: Range<usize>,
     },
     /// Of an EVM chain.
@@ -75,15 +75,15 @@ pub enum Tx {
         data: String,
         /// Allowances that must be there before.
         approvals: Vec<Approval>,
-        /// Who signs it, `0x…`.
+        /// Signer, `0x…`.
         signer: String,
-        /// Which of the plan's hops it does.
+        /// Hops of the plan that it executes.
         hops: Range<usize>,
     },
 }
 
 impl Tx {
-    /// Which of the plan's hops it does.
+    /// Hops of the plan that it executes.
     pub fn hops(&self) -> &Range<usize> {
         match self {
             Self::Cosmos { hops, .. } | Self::Evm { hops, .. } => hops,
@@ -105,7 +105,7 @@ pub struct Msg {
 pub struct Approval {
     /// The token, `0x…`.
     pub token: String,
-    /// Who may take it, `0x…`.
+    /// Spender, `0x…`.
     pub spender: String,
     /// How much, in base units.
     pub amount: U256,

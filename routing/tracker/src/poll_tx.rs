@@ -1,72 +1,74 @@
-//! One look at a registered transaction: asks what is open, and follows every answer to the next question until
-//! nothing new comes.
+//! One poll of a registered transaction: sends its open queries and repeats with those that the answers open.
 //!
-//! Must hold: the number of questions of one look is bounded; a question that a node does not answer changes nothing.
+//! # Invariants
+//!
+//! * The number of queries per poll is bounded.
+//! * A query without an answer changes nothing.
 
 use std::collections::HashSet;
 
 use chain::hash::Hash;
 use futures_util::{StreamExt as _, stream};
 
-use crate::ask::{Asker, Outcome};
-use crate::hop::Hop;
-use crate::question::{Question, questions};
+use crate::chain_queries::{ChainQueries, Outcome};
+use crate::hop::ObservedHop;
+use crate::hop_query::{HopQuery, open_queries};
 use crate::record::{Record, Source};
-use crate::search::Unanswered;
+use crate::search::QueryError;
 use crate::state::Observation;
 use crate::transfer::Transfer;
 
-/// A transfer has a few hops, and each is known after three rounds.
+/// A transfer has a few hops, each complete after three rounds.
 const ROUNDS: usize = 32;
-/// Questions of one transaction that are asked together.
+/// Concurrent queries per transaction.
 const TOGETHER: usize = 8;
 
-/// What a look brought.
-pub(crate) struct Looked {
+/// Result of one poll.
+pub(crate) struct PollResult {
     pub(crate) record: Record,
-    /// Whether every question was answered.
+    /// Whether every query was answered.
     pub(crate) answered: bool,
 }
 
-/// Looks once. `hash` is the one that was registered.
-pub(crate) async fn look(asker: &Asker<'_>, record: Record, hash: Hash) -> Looked {
-    let mut look = Look { asker, record, answered: true, asked: HashSet::new() };
-    look.source(hash).await;
+/// Polls once. `hash` is the registered one.
+pub(crate) async fn poll_tx(queries: &ChainQueries<'_>, record: Record, hash: Hash) -> PollResult {
+    let mut poll = TxPoll { queries, record, answered: true, asked: HashSet::new() };
+    poll.source(hash).await;
     for _ in 0..ROUNDS {
-        if !look.round().await {
+        if !poll.round().await {
             break;
         }
     }
-    Looked { record: look.record, answered: look.answered }
+    PollResult { record: poll.record, answered: poll.answered }
 }
 
-struct Look<'a> {
-    asker: &'a Asker<'a>,
+struct TxPoll<'a> {
+    queries: &'a ChainQueries<'a>,
     record: Record,
     answered: bool,
-    /// By transfer and hop; a packet that was sent again is asked about anew.
-    asked: HashSet<(usize, usize, u64, Question)>,
+    /// By transfer, hop and packet sequence, because a resent packet needs new queries.
+    asked: HashSet<(usize, usize, u64, HopQuery)>,
 }
 
-impl Look<'_> {
+impl TxPoll<'_> {
     async fn source(&mut self, hash: Hash) {
         let is_known = match &self.record.source {
             Source::Failed { .. } | Source::Executed { is_final: true, .. } => true,
-            // What has ended does not begin again.
+            // An ended transaction keeps its source.
             Source::Executed { .. } => self.record.state().is_final(),
             Source::Unseen { .. } | Source::Unsure => false,
         };
         if is_known {
             return;
         }
-        match self.asker.source(&self.record.chain, hash).await {
+        match self.queries.source(&self.record.chain, hash).await {
             Ok(outcome) => self.settle(outcome),
             Err(e) => self.unanswered(&e),
         }
     }
 
     fn settle(&mut self, outcome: Outcome) {
-        let now = self.asker.now;
+        let now = self.queries.now;
         let record = &mut self.record;
         match outcome {
             Outcome::Unseen => {
@@ -97,15 +99,15 @@ impl Look<'_> {
         }
     }
 
-    /// Asks everything that is open and was not asked in this look; says whether anything new came of it.
+    /// Sends all open queries that this poll has not sent; returns true if evidence was added.
     async fn round(&mut self) -> bool {
         let open = self.open();
-        let (asker, record) = (self.asker, &self.record);
+        let (queries, record) = (self.queries, &self.record);
         let answers: Vec<_> = stream::iter(open)
-            .map(async |(transfer, hop, question)| {
+            .map(async |(transfer, hop, query)| {
                 let about = &record.transfers[transfer].hops[hop];
-                // Boxed: a question to any chain is a large future.
-                (transfer, hop, Box::pin(ask(asker, about, question)).await)
+                // Boxed: a query to any chain is a large future.
+                (transfer, hop, Box::pin(ask(queries, about, query)).await)
             })
             .buffered(TOGETHER)
             .collect()
@@ -117,24 +119,24 @@ impl Look<'_> {
             }
             let transfer = &mut self.record.transfers[transfer];
             for observation in observations {
-                is_new |= transfer.observe(hop, &observation, asker.now);
+                is_new |= transfer.observe(hop, &observation, queries.now);
             }
         }
         is_new
     }
 
-    fn open(&mut self) -> Vec<(usize, usize, Question)> {
-        let now = self.asker.now;
+    fn open(&mut self) -> Vec<(usize, usize, HopQuery)> {
+        let now = self.queries.now;
         let mut open = Vec::new();
         for (at, transfer) in self.record.transfers.iter().enumerate() {
             if transfer.is_settled() {
                 continue;
             }
             for (hop_at, hop) in transfer.hops.iter().enumerate() {
-                let packet = if let Hop::Ibc(hop) = hop { hop.packet.id.sequence } else { 0 };
-                for question in questions(hop, now) {
-                    if self.asked.insert((at, hop_at, packet, question)) {
-                        open.push((at, hop_at, question));
+                let packet = if let ObservedHop::Ibc(hop) = hop { hop.packet.id.sequence } else { 0 };
+                for query in open_queries(hop, now) {
+                    if self.asked.insert((at, hop_at, packet, query)) {
+                        open.push((at, hop_at, query));
                     }
                 }
             }
@@ -142,18 +144,22 @@ impl Look<'_> {
         open
     }
 
-    fn unanswered(&mut self, failure: &Unanswered) {
+    fn unanswered(&mut self, failure: &QueryError) {
         tracing::debug!("transaction {} of {}: {failure}", self.record.hash, self.record.chain);
         self.answered = false;
     }
 }
 
-async fn ask(asker: &Asker<'_>, hop: &Hop, question: Question) -> (Vec<Observation>, Option<Unanswered>) {
-    match asker.ask(hop, question).await {
+async fn ask(
+    queries: &ChainQueries<'_>,
+    hop: &ObservedHop,
+    query: HopQuery,
+) -> (Vec<Observation>, Option<QueryError>) {
+    match queries.ask(hop, query).await {
         Ok(observations) => (observations, None),
-        // The sending chain may know what the receiving one does not say.
-        Err(failure) if question == Question::Received => {
-            (asker.ask(hop, Question::Acknowledged).await.unwrap_or_default(), Some(failure))
+        // The sending chain may have the acknowledgement.
+        Err(failure) if query == HopQuery::Received => {
+            (queries.ask(hop, HopQuery::Acknowledged).await.unwrap_or_default(), Some(failure))
         }
         Err(failure) => (Vec::new(), Some(failure)),
     }

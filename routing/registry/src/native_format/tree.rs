@@ -1,7 +1,10 @@
-//! A TOML or JSON file as one kind of tree, with the lines of keys where the format tells them.
+//! Common syntax tree of TOML and JSON files, with line numbers of keys where the format provides them.
 //!
-//! Must hold: no key is there twice in one table; numbers stay texts, so that none loses digits; no error repeats a line of
-//! the file, which may hold a secret.
+//! # Invariants
+//!
+//! * A key occurs once per table.
+//! * Numbers stay strings, so that no digits are lost.
+//! * No error quotes a line of the file, which may contain a secret.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +22,7 @@ pub(super) struct Item {
     pub(super) value: Value,
 }
 
-/// What a value is.
+/// Type of a value.
 #[derive(Debug)]
 pub(super) enum Value {
     Text(String),
@@ -56,7 +59,7 @@ impl Lines {
         self.0.partition_point(|&begin| begin <= offset)
     }
 
-    /// What is wrong and where. The error's own text shows the line as well.
+    /// Error without the line's text, which the parser's own message would quote.
     fn syntax(&self, text: &str, error: &toml::de::Error) -> String {
         let message = error.message();
         let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {

@@ -1,4 +1,4 @@
-//! What clients know and this service does not do, and whether it is up.
+//! Known endpoints that this service does not implement, and the health check.
 
 use http::StatusCode;
 use web::call::Call;
@@ -7,13 +7,16 @@ use web::refusal::Refusal;
 use web::reply::Reply;
 use web::schema::{ERROR_RESPONSE, Schema};
 
-use crate::deny;
+use crate::errors;
 use crate::service::Service;
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
-    unserved("/v2/tx/submit", "Broadcasts: never done here. The client broadcasts, then calls /v2/tx/track."),
-    unserved("/nft", "Messages of NFT transfers: not made here."),
+    unsupported(
+        "/v2/tx/submit",
+        "Broadcasts: never done here. The client broadcasts, then calls /v2/tx/track.",
+    ),
+    unsupported("/nft", "Messages of NFT transfers: not made here."),
     Endpoint {
         method: Method::Get,
         path: "/health",
@@ -28,7 +31,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Service>] = &[
 
 static HEALTH: Schema = Schema { name: "app.Health", doc: "The text OK.", fields: &[] };
 
-const fn unserved(path: &'static str, summary: &'static str) -> Endpoint<Service> {
+const fn unsupported(path: &'static str, summary: &'static str) -> Endpoint<Service> {
     Endpoint {
         method: Method::Post,
         path,
@@ -42,7 +45,7 @@ const fn unserved(path: &'static str, summary: &'static str) -> Endpoint<Service
 }
 
 fn refuse(_: &Service, _: &Call<'_>) -> Result<Reply, Refusal> {
-    Err(deny::unserved())
+    Err(errors::unsupported())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "handlers have one shape")]

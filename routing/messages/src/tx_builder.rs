@@ -1,0 +1,52 @@
+//! The input of one transaction's message builders: its hops, its signer and the account that receives the tokens.
+
+use planner::{Hop, Step};
+use registry::{AssetRef, ChainRef};
+
+use crate::address::Party;
+use crate::error::BuildError;
+use crate::request::BuildRequest;
+use crate::slippage::Slippage;
+
+/// Builder of one transaction's messages.
+pub(crate) struct TxBuilder<'a> {
+    pub(crate) request: &'a BuildRequest<'a>,
+    /// Not empty.
+    pub(crate) hops: &'a [Hop],
+    pub(crate) signer: &'a Party,
+    /// Account that holds the tokens afterwards.
+    pub(crate) end: &'a Party,
+    /// When packets are returned, Unix time in nanoseconds.
+    pub(crate) timeout: u64,
+    pub(crate) slippage: Slippage,
+}
+
+impl TxBuilder<'_> {
+    pub(crate) fn chain_of(&self, asset: AssetRef) -> ChainRef {
+        self.request.registry[asset].chain
+    }
+
+    /// Names of the hops, for an error message.
+    pub(crate) fn describe(&self) -> String {
+        let words: Vec<&str> = self.hops.iter().map(|hop| step_name(hop.step)).collect();
+        words.join(", ")
+    }
+}
+
+pub(crate) fn step_name(step: Step) -> &'static str {
+    match step {
+        Step::Send => "send",
+        Step::Ibc { .. } => "IBC transfer",
+        Step::MigratedDeposit { .. } => "migrated deposit",
+        Step::MigratedWithdraw { .. } => "migrated withdrawal",
+        Step::Deposit { .. } => "deposit",
+        Step::Withdraw { .. } => "withdrawal",
+        Step::Wrap => "wrap",
+        Step::Unwrap => "unwrap",
+        Step::LayerZero { .. } => "LayerZero transfer",
+    }
+}
+
+pub(crate) fn invalid_plan(what: impl Into<String>) -> BuildError {
+    BuildError::Plan(what.into())
+}
