@@ -34,6 +34,7 @@ mod chance;
 mod edit;
 mod error;
 mod pace;
+mod respond;
 mod stage;
 mod websocket;
 

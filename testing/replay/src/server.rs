@@ -17,6 +17,7 @@ use crate::answers::Service;
 use crate::fault::Fault;
 use crate::pace::Pace;
 use crate::recording::Recording;
+use crate::respond::reply;
 use crate::stage::{Scene, Stage};
 use crate::tally::{Call, Missing};
 
@@ -265,7 +266,7 @@ async fn serve(
     stopped: impl Future<Output = ()>,
 ) {
     let limits = Limits { body: MAX_REQUEST, ..Limits::default() };
-    serve_raw(listener, limits, move |request| Arc::clone(&stage).reply(service, request), stopped).await;
+    serve_raw(listener, limits, move |request| reply(Arc::clone(&stage), service, request), stopped).await;
 }
 
 /// Resolves when the node is stopped or dropped.

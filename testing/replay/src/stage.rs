@@ -9,20 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Request, Response, StatusCode};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
-use web::raw::RawReply;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use crate::Error;
-use crate::answers::{Answer, Service, View, Work, answer};
+use crate::answers::{Service, View, Work};
 use crate::fault::{Effects, Fault, Kind, effects, lag};
 use crate::pace::{Clock, Pace};
 use crate::recording::Recording;
 use crate::tally::Tally;
-use crate::websocket;
 
 /// How many changes of the shown height are remembered, for states that lag: with blocks every 150 ms, those of the
 /// longest lag.
@@ -170,6 +165,17 @@ impl Stage {
         effects
     }
 
+    /// Waits as long as a node of this pace takes for an answer; false if it takes no time.
+    pub(crate) async fn take_time(&self, work: impl FnOnce() -> Work) -> bool {
+        let is_paced = self.pace != Pace::default();
+        if is_paced {
+            let time = self.pace.time(work());
+            let done = self.clock.lock().unwrap_or_else(PoisonError::into_inner).book(Instant::now(), time);
+            sleep_until(done).await;
+        }
+        is_paced
+    }
+
     /// What `look` makes of a scene, seen with the effects that change answers.
     pub(crate) fn view<T>(
         &self,
@@ -184,76 +190,9 @@ impl Stage {
         let (twists, tally) = (effects.twists, &self.tally);
         look(View { recording: &scene.recording, shown, twists, lagging: &lagging, tally })
     }
-
-    pub(crate) async fn reply(self: Arc<Self>, service: Service, request: Request<Bytes>) -> RawReply {
-        let scene = self.scene();
-        if scene.down {
-            return RawReply::HangUp;
-        }
-        let effects = self.next_effects(service, &scene);
-        if !effects.delay.is_zero() {
-            sleep(effects.delay).await;
-            // What is under way when a node goes down is never answered.
-            if self.scene().down {
-                return RawReply::HangUp;
-            }
-        }
-        if effects.hang_up {
-            return RawReply::HangUp;
-        }
-        if let Some((status, after)) = effects.status {
-            return refusal(status, after).into();
-        }
-        if service == Service::Comet && request.uri().path() == websocket::PATH {
-            return websocket::open(self, &request, effects.websocket);
-        }
-        if self.pace != Pace::default() {
-            let time = self.pace.time(Work::of(&scene.recording, service, &request));
-            let done = self.clock.lock().unwrap_or_else(PoisonError::into_inner).book(Instant::now(), time);
-            sleep_until(done).await;
-            if self.scene().down {
-                return RawReply::HangUp;
-            }
-        }
-        // A node that is slow answers with what it knows by then.
-        let answer = self.view(service, &self.scene(), &effects, |view| answer(service, view, &request));
-        let half = answer.body.len() / 2;
-        let response = response(service, answer);
-        if effects.cut { RawReply::Cut(response, half) } else { response.into() }
-    }
 }
 
 fn recorded(recording: &Recording, height: u64) -> Result<(), Error> {
     let (first, last) = (recording.first(), recording.last());
     if (first..=last).contains(&height) { Ok(()) } else { Err(Error::NoSuchHeight { height, first, last }) }
-}
-
-fn response(service: Service, answer: Answer) -> Response<Bytes> {
-    let Answer { status, body } = answer;
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    let is_text = service == Service::Executor && !status.is_success();
-    let kind = if is_text { "text/plain; charset=utf-8" } else { "application/json" };
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    if status == StatusCode::METHOD_NOT_ALLOWED {
-        let allowed = match service {
-            Service::JsonRpc => "POST",
-            Service::Executor => "GET",
-            Service::Comet | Service::Rest => "GET, POST",
-        };
-        headers.insert(ALLOW, HeaderValue::from_static(allowed));
-    }
-    response
-}
-
-/// What a proxy in front of a node says: text, not the node's JSON.
-fn refusal(status: StatusCode, after: Option<u64>) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(b"a fault played by the replay node\n"));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    if let Some(seconds) = after {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    response
 }

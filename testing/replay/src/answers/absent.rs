@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::envelope::Reply;
-use super::rest::{error, unknown};
+use super::rest_reply::{error, unknown};
 use super::{Answer, View};
 use crate::recording::{Outcome, RestAnswer};
 

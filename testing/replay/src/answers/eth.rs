@@ -9,18 +9,15 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::comet::{array, missing};
+use super::comet_reply::{array, missing};
 use super::envelope::{self, Calls, Reply};
+use super::eth_reply::{invalid_params, number_of, recorded, recorded_at, unserved};
 use super::{Answer, Twist, View, absent, ethereum, lies, logs};
 use crate::recording::{Height, Outcome, Trace};
 use crate::tally::Call;
 
 /// A call without a recipient, whose init code returns the height of the state that it runs in.
 const NUMBER: &str = r#"{"data":"0x4360005260206000f3"}"#;
-
-/// The namespaces that minievm serves: a method of one of them may exist, any other does not.
-const NAMESPACES: [&str; 8] =
-    ["eth_", "net_", "txpool_", "web3_", "personal_", "debug_", "miner_", "cosmos_"];
 
 pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
     if request.method() != Method::POST {
@@ -259,25 +256,6 @@ fn balance(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     recorded_at(view, "eth_getBalance", &format!(r#"["{address}","{height:#x}"]"#))
 }
 
-pub(super) fn recorded(view: View<'_>, method: &str, params: Option<&RawValue>) -> Result<Reply, Reply> {
-    recorded_at(view, method, params.map_or("[]", RawValue::get))
-}
-
-fn recorded_at(view: View<'_>, method: &str, params: &str) -> Result<Reply, Reply> {
-    match view.recording.state().eth(method, params.as_bytes()) {
-        Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
-        Some(Outcome::Error(raw)) => Ok(Reply::Error(raw.clone())),
-        None if NAMESPACES.iter().any(|namespace| method.starts_with(namespace)) => {
-            Err(missing(view, &format!("json-rpc {method} {params}")))
-        }
-        None => Err(unserved(method)),
-    }
-}
-
-fn unserved(method: &str) -> Reply {
-    Reply::error(-32601, &format!("the method {method} does not exist/is not available"), None)
-}
-
 /// The height, nothing above the shown one; loud below the first.
 fn at(view: View<'_>, height: u64) -> Result<Option<&Height>, Reply> {
     if height > view.shown {
@@ -303,19 +281,6 @@ fn tag(view: View<'_>, params: &[&RawValue], position: usize) -> Result<u64, Rep
     number_of(view, text(params, position, "block number")?)
 }
 
-/// A block number: `0x…`, where 0 means 1, or a tag.
-pub(super) fn number_of(view: View<'_>, text: &str) -> Result<u64, Reply> {
-    match text {
-        "latest" | "pending" | "safe" | "finalized" => Ok(view.shown),
-        "earliest" => Ok(1),
-        number => {
-            let digits = number.strip_prefix("0x").unwrap_or("");
-            let height = u64::from_str_radix(digits, 16);
-            height.map(|h| h.max(1)).map_err(|e| invalid_params(&format!("block number {number:?}: {e}")))
-        }
-    }
-}
-
 fn text<'a>(params: &[&'a RawValue], position: usize, what: &str) -> Result<&'a str, Reply> {
     let raw = params.get(position).ok_or_else(|| {
         invalid_params(&format!("missing value for required argument {position}, the {what}"))
@@ -339,8 +304,4 @@ fn call_tracer(view: View<'_>, params: &[&RawValue]) -> Result<(), Reply> {
         Ok(options) if options.tracer == "callTracer" => Ok(()),
         _ => Err(missing(view, &format!("a trace with the options {raw}"))),
     }
-}
-
-pub(super) fn invalid_params(message: &str) -> Reply {
-    Reply::error(-32602, message, None)
 }

@@ -5,16 +5,20 @@
 
 mod absent;
 mod comet;
+mod comet_reply;
 mod comet_txs;
 mod envelope;
 mod eth;
+mod eth_reply;
 mod ethereum;
+mod ethereum_blocks;
 mod executor;
 mod gateway;
 mod lies;
 mod logs;
 mod query;
 mod rest;
+mod rest_reply;
 mod rest_txs;
 mod search;
 mod subscriptions;

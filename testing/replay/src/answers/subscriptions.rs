@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::View;
-use super::comet::{Params, internal, missing, posted_params, reply};
+use super::comet::{posted_params, reply};
+use super::comet_reply::{Params, internal, missing};
 use super::envelope::{Call, Reply};
 use super::query::{Condition, NoQuery, Op, parse};
 use crate::recording::Height;
