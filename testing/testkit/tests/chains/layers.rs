@@ -1,9 +1,11 @@
-//! Who may import whom: the crates' own edges, and the owners of outside crates, over `cargo metadata`.
+//! The layer test: allowed dependencies between our crates, owners of external crates, and circular imports between the
+//! modules of one crate.
 //!
-//! Only normal dependencies count: tests may import what they like. An edge that is not in the table is named with what
-//! is allowed, and a crate that is not in the table cannot be added unseen.
+//! Dependencies come from `cargo metadata`, normal ones only; imports are parsed from the sources. A violation is
+//! reported with what is allowed, and a crate without a line in the table is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
@@ -130,6 +132,141 @@ const PATHS: &[(&str, &str)] = &[
     ("hyper_util::client", "node"),
 ];
 
+/// Circles of imports between the modules of one crate that are still there. None may be added.
+const CIRCLES: &[&str] = &[
+    "cli: logging reread route serve settings settings::file settings::given settings::print settings::read",
+    "ingest: daemon lanes prepare pruned",
+    "ingest: derive::block endorse error lane link marks nft::asker nft::wanted \
+     release settled source source::answers source::blocks source::registry",
+    "ingest: index::nft index::nft::step",
+    "ingest: rich rich::ledger rich::reconcile",
+    "ingest: verify::chain verify::state",
+    "messages: evm hook layer_zero txs",
+    "node: lib comet endpoint heads member pool round rpc state_at status transport websocket",
+    "node: cosmos pages search state",
+    "planner: bound search",
+    "query: indexer names",
+    "registry: fingerprint model snapshot",
+    "routing-api: api::msgs api::op_hook",
+    "store: batch engine",
+    "store: ranked ranked::towers",
+    "store: rocks rocks::damage rocks::follower rocks::skipped rocks::snapshot",
+    "store: rocks::fault rocks::space",
+    "store: txn txn::before txn::overlay",
+    "tracker: limiter nodes search",
+    "tracker: queue record tables",
+    "web: app call endpoint health router",
+];
+
+/// The path of a module or an item from the root of its crate.
+type Module = Vec<String>;
+
+/// The sources of one crate: its modules, each with the paths that its module-level `use` items name. An item of
+/// `pub use` is a re-export and no import; an import of one leads to the module that it re-exports.
+#[derive(Default)]
+struct Sources {
+    imports: BTreeMap<Module, Vec<Module>>,
+    exports: BTreeMap<Module, Vec<Module>>,
+}
+
+impl Sources {
+    fn read(&mut self, folder: &Path, module: &[String]) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let of_root = matches!(name.as_str(), "lib" | "main" | "mod");
+            let inner = if of_root { module.to_vec() } else { [module, &[name]].concat() };
+            if path.is_dir() {
+                self.read(&path, &inner);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                self.add(inner, &std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+
+    /// Unit tests are indented, and so not read.
+    fn add(&mut self, module: Module, text: &str) {
+        let (mut imports, mut exports) = (Vec::new(), Vec::new());
+        for (at, _) in text.match_indices("use ") {
+            let item = text[at + 4..].split(';').next().unwrap();
+            match text[..at].rsplit('\n').next() {
+                Some("") => flatten(&module, item, &mut imports),
+                Some("pub " | "pub(crate) " | "pub(super) ") => flatten(&module, item, &mut exports),
+                _ => {}
+            }
+        }
+        self.imports.entry(module.clone()).or_default().extend(imports);
+        self.exports.entry(module).or_default().extend(exports);
+    }
+
+    /// The module that defines the item at `path`, through at most `depth` re-exports.
+    fn module_of(&self, path: &[String], depth: u8) -> Option<Module> {
+        let length = (0..=path.len()).rev().find(|&length| self.imports.contains_key(&path[..length]))?;
+        let (module, item) = path.split_at(length);
+        let mut exports = self.exports[module].iter();
+        let export = item.first().and_then(|item| exports.find(|export| export.last() == Some(item)));
+        match export {
+            Some(export) if depth > 0 && export[..] != *path => self.module_of(export, depth - 1),
+            _ => Some(module.to_vec()),
+        }
+    }
+
+    /// Groups of modules each of which imports every other one, directly or through others.
+    fn circles(&self) -> BTreeSet<String> {
+        let imports = |from: &Module| {
+            let modules = self.imports[from].iter().filter_map(|path| self.module_of(path, 4));
+            modules.filter(|to| to != from).collect::<BTreeSet<_>>()
+        };
+        let edges: BTreeMap<Module, BTreeSet<Module>> =
+            self.imports.keys().map(|from| (from.clone(), imports(from))).collect();
+        let all: BTreeMap<_, _> = edges.keys().map(|from| (from, reachable(&edges, from))).collect();
+        let circle = |of: &Module| {
+            let members = all[of].iter().filter(|to| all[*to].contains(of));
+            let name = |module: &Module| if module.is_empty() { "lib".to_owned() } else { module.join("::") };
+            members.map(|module| name(module)).collect::<Vec<_>>().join(" ")
+        };
+        all.iter().filter(|(from, found)| found.contains(**from)).map(|(from, _)| circle(from)).collect()
+    }
+}
+
+fn reachable<'a>(edges: &'a BTreeMap<Module, BTreeSet<Module>>, from: &'a Module) -> BTreeSet<&'a Module> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(module) = open.pop() {
+        open.extend(edges[module].iter().filter(|to| found.insert(*to)));
+    }
+    found
+}
+
+/// The paths of a `use` item from the crate root; those into other crates lead nowhere.
+fn flatten(module: &[String], item: &str, paths: &mut Vec<Module>) {
+    if let Some((prefix, rest)) = item.split_once('{') {
+        let (mut depth, mut start) = (0, 0);
+        let rest = rest.trim_end().strip_suffix('}').unwrap_or(rest);
+        for (at, letter) in rest.char_indices().chain([(rest.len(), ',')]) {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    flatten(module, &format!("{prefix}{}", rest[start..at].trim()), paths);
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+        return;
+    }
+    let path = item.split(" as ").next().unwrap_or(item).trim();
+    let mut whole = module.to_vec();
+    for name in path.split("::").filter(|name| *name != "self") {
+        match name {
+            "crate" => whole.clear(),
+            "super" => drop(whole.pop()),
+            name => whole.push(name.to_owned()),
+        }
+    }
+    paths.push(whole);
+}
+
 /// Normal dependencies of each member of the workspace, ours and others'.
 type Edges = BTreeMap<String, Vec<String>>;
 
@@ -223,4 +360,33 @@ fn servers_are_webs_and_client_connections_are_nodes() {
             }
         }
     }
+}
+
+#[test]
+fn modules_import_each_other_in_no_circle() {
+    let mut found = BTreeSet::new();
+    for package in metadata().packages {
+        let (mut sources, folder) = (Sources::default(), package.manifest_path.with_file_name("src"));
+        sources.read(folder.as_std_path(), &[]);
+        found.extend(sources.circles().iter().map(|modules| format!("{}: {modules}", package.name)));
+    }
+    let known: BTreeSet<String> = CIRCLES.iter().map(|circle| (*circle).to_owned()).collect();
+    let new: Vec<_> = found.difference(&known).collect();
+    let gone: Vec<_> = known.difference(&found).collect();
+    assert!(new.is_empty() && gone.is_empty(), "new: {new:#?}; gone, remove from `CIRCLES`: {gone:#?}");
+}
+
+#[test]
+fn a_circle_is_found_through_a_re_export_and_in_groups() {
+    let mut sources = Sources::default();
+    for (module, text) in [
+        ("", "mod a;\npub use b::inner::Thing;\n"),
+        ("a", "use crate::{Thing, c::{self, Other as Another}};\n"),
+        ("b", "use super::c;\n"),
+        ("b::inner", "use std::fmt;\nuse super::super::a::Item;\n"),
+        ("c", "mod tests {\n    use crate::a::Item;\n}\n"),
+    ] {
+        sources.add(module.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect(), text);
+    }
+    assert_eq!(sources.circles(), BTreeSet::from(["a b::inner".to_owned()]));
 }
