@@ -9,7 +9,7 @@
 //! wire bytes ----------- index -----+--> emit --> JSON bytes
 //! ```
 //!
-//! [`Registry`] is built once per set of descriptors (`amendments`, `compile`, `table`). A message is then printed in two steps
+//! [`Registry`] is built once per set of descriptors (`descriptor_patches`, `compile`, `table`). A message is then printed in two steps
 //! (`emit`): its wire bytes are indexed field by field (`wire`), and the fields are written in declaration order
 //! (`scalar`, `text`, `amount`, `clock`, `inline_json`). No tree is built in between.
 //!
@@ -17,10 +17,9 @@
 //! types that gogoproto generates: hence `null` for absent bytes, strings for 64-bit integers, and zero objects
 //! for fields that are not nullable (spec `indexing.md` 4.1).
 
-mod amendments;
 mod amount;
-mod clock;
 mod compile;
+mod descriptor_patches;
 mod emit;
 mod error;
 mod inline_json;
@@ -29,6 +28,7 @@ mod scalar;
 mod signers;
 mod table;
 mod text;
+mod time_json;
 mod tx;
 mod wire;
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::answers::{Service, Twist, Twists};
-use crate::chance::{mix, number, unit};
+use crate::answers::{Deviation, Deviations, Service};
+use crate::seeded_rng::{mix, number, unit};
 
 /// The longest delay that can be asked for.
 pub const MAX_DELAY: Duration = Duration::from_mins(1);
@@ -38,9 +38,9 @@ pub enum Kind {
     /// Answered as if the tip were this many heights lower.
     Stale(u64),
     /// Answered otherwise than by a sound node.
-    Twist(Twist),
-    /// A twist that carries a height: [`Twist::Pruned`] or [`Twist::PrunedReceipts`].
-    TwistBelow(Twist, u64),
+    Deviation(Deviation),
+    /// A deviation that carries a height: [`Deviation::Pruned`] or [`Deviation::PrunedReceipts`].
+    DeviationBelow(Deviation, u64),
     /// For up to this long after a height is shown, questions about its state are answered from the state of the height
     /// before. The probability is that of a height; later heights end no lag, unless they are eight or more.
     StateLag(Duration),
@@ -79,7 +79,7 @@ pub(crate) struct Effects {
     pub(crate) cut: bool,
     pub(crate) hang_up: bool,
     pub(crate) stale_by: u64,
-    pub(crate) twists: Twists,
+    pub(crate) deviations: Deviations,
     pub(crate) websocket: Websocket,
 }
 
@@ -140,20 +140,20 @@ fn kind(what: &str) -> Result<Kind, &'static str> {
             let status = name.parse().ok().and_then(|code: u16| StatusCode::from_u16(code).ok());
             Kind::Status(status.ok_or("unknown status")?, None)
         }
-        (name, height) => return twist(name, height),
+        (name, height) => return deviation(name, height),
     };
     Ok(kind)
 }
 
-fn twist(name: &str, height: Option<&str>) -> Result<Kind, &'static str> {
-    let found = Twist::ALL.iter().find(|(known, _)| *known == name);
-    let (_, twist) = *found.ok_or("unknown kind")?;
-    match (twist.has_height(), height) {
-        (false, None) => Ok(Kind::Twist(twist)),
+fn deviation(name: &str, height: Option<&str>) -> Result<Kind, &'static str> {
+    let found = Deviation::ALL.iter().find(|(known, _)| *known == name);
+    let (_, deviation) = *found.ok_or("unknown kind")?;
+    match (deviation.has_height(), height) {
+        (false, None) => Ok(Kind::Deviation(deviation)),
         (true, Some(height)) => {
             let height =
                 height.parse().map_err(|_| "what is pruned lies below a height, as in pruned=100")?;
-            Ok(Kind::TwistBelow(twist, height))
+            Ok(Kind::DeviationBelow(deviation, height))
         }
         (true, None) => Err("what is pruned lies below a height, as in pruned=100"),
         (false, Some(_)) => Err("this kind takes no value"),
@@ -184,8 +184,8 @@ impl fmt::Display for Fault {
             Kind::Cut => f.write_str("cut")?,
             Kind::HangUp => f.write_str("hang-up")?,
             Kind::Stale(by) => write!(f, "stale={by}")?,
-            Kind::Twist(twist) => f.write_str(twist.name())?,
-            Kind::TwistBelow(twist, height) => write!(f, "{}={height}", twist.name())?,
+            Kind::Deviation(deviation) => f.write_str(deviation.name())?,
+            Kind::DeviationBelow(deviation, height) => write!(f, "{}={height}", deviation.name())?,
             Kind::StateLag(lag) => write!(f, "state-lag={}ms", lag.as_millis())?,
             Kind::WsSilent => f.write_str("ws-silent")?,
             Kind::WsRefused => f.write_str("ws-refused")?,
@@ -208,8 +208,8 @@ pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u6
             Kind::Cut => effects.cut = true,
             Kind::HangUp => effects.hang_up = true,
             Kind::Stale(by) => effects.stale_by = effects.stale_by.max(by),
-            Kind::Twist(twist) => effects.twists.add(twist, mix(number)),
-            Kind::TwistBelow(twist, height) => effects.twists.add(twist, height),
+            Kind::Deviation(deviation) => effects.deviations.add(deviation, mix(number)),
+            Kind::DeviationBelow(deviation, height) => effects.deviations.add(deviation, height),
             // It hits heights, not requests: see `lag`.
             Kind::StateLag(_) => {}
             Kind::WsSilent => effects.websocket = Websocket::Silent,
@@ -265,9 +265,9 @@ mod tests {
     }
 
     #[test]
-    fn every_twist_can_be_asked_for_and_is_named_in_the_refusal_of_others() {
-        for (name, twist) in Twist::ALL {
-            let text = if twist.has_height() { format!("{name}=100@1") } else { format!("{name}@0.5") };
+    fn every_deviation_can_be_asked_for_and_is_named_in_the_refusal_of_others() {
+        for (name, deviation) in Deviation::ALL {
+            let text = if deviation.has_height() { format!("{name}=100@1") } else { format!("{name}@0.5") };
             assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
             assert!(ALLOWED.contains(&format!(" {name}")), "{name}");
         }
@@ -277,7 +277,9 @@ mod tests {
     fn a_lie_is_another_one_at_each_request_and_the_same_one_with_the_same_seed() {
         let faults = ["lie-txs".parse().unwrap()];
         let chances = |seed| -> Vec<_> {
-            (0..50).map(|n| effects(&faults, seed, Service::Comet, n).twists.get(Twist::LieTxs)).collect()
+            (0..50)
+                .map(|n| effects(&faults, seed, Service::Comet, n).deviations.get(Deviation::FalseTxs))
+                .collect()
         };
         let mut first = chances(3);
         assert_eq!(first, chances(3));

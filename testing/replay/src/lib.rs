@@ -8,7 +8,7 @@
 //! | [`recording`] | the files: read into memory as raw text, and written |
 //! | [`fork`] | another history of a recorded chain, bound together as a real one |
 //! | [`answers`] | request in, answer out: a pure function, no socket involved |
-//! | [`tally`] | what was asked, and what was missing |
+//! | [`counters`] | what was asked, and what was missing |
 //! | [`fault`] | what goes wrong, how often, and for which requests |
 //! | [`server`] | the servers, the height that is shown, the changes at run time |
 //! | [`mod@record`] | asks a live node everything and writes the files |
@@ -29,29 +29,29 @@
 //! # }
 //! ```
 
-mod asked;
-mod chance;
 mod edit;
 mod error;
+mod exchange_log;
 mod pace;
 mod respond;
-mod stage;
+mod seeded_rng;
+mod state;
 mod websocket;
 
 pub mod answers;
+pub mod counters;
 pub mod fault;
 pub mod fork;
 pub mod header;
 pub mod record;
 pub mod recording;
 pub mod server;
-pub mod tally;
 
-pub use answers::{Twist, Twists};
+pub use answers::{Deviation, Deviations};
+pub use counters::{Call, Missing};
 pub use error::Error;
 pub use fault::Fault;
 pub use pace::Pace;
 pub use record::{RecordOptions, Recorder, record};
 pub use recording::Recording;
 pub use server::{Addresses, Options, ReplayNode};
-pub use tally::{Call, Missing};

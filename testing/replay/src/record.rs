@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::Error;
-use crate::asked::Asked;
+use crate::exchange_log::ExchangeLog;
 use crate::recording::{Height, Line, RecordingWriter, Summary, Trace, raw_txs};
 
 /// The page of transactions that a gateway gives without complaint.
@@ -23,7 +23,7 @@ const PAGE: usize = 100;
 
 const NODE_INFO: &str = "/cosmos/base/tendermint/v1beta1/node_info";
 const EVM_PARAMS: &str = "/minievm/evm/v1/params";
-/// Asked of every chain: answers that say "not here" tell an indexer which chain it is on.
+/// ExchangeLog of every chain: answers that say "not here" tell an indexer which chain it is on.
 const STATE: [&str; 5] = [
     NODE_INFO,
     "/cosmos/auth/v1beta1/bech32",
@@ -100,7 +100,7 @@ pub struct Recorder {
     next: u64,
     to: u64,
     options: RecordOptions,
-    asked: Arc<Asked>,
+    asked: Arc<ExchangeLog>,
 }
 
 impl Recorder {
@@ -151,7 +151,7 @@ impl Recorder {
     /// Clients whose answers about state become part of the recording.
     pub fn node(&self) -> Result<Node, Error> {
         let asked = Arc::clone(&self.asked);
-        let observer: Observer = Arc::new(move |exchange| asked.hear(exchange));
+        let observer: Observer = Arc::new(move |exchange| asked.record(exchange));
         // Descriptors by gRPC would not be seen.
         let endpoints = Endpoints { grpc: Vec::new(), ..self.endpoints.clone() };
         Ok(Node::observed(endpoints, self.options.limits, &observer)?)

@@ -9,20 +9,20 @@ use tokio::time::sleep;
 use web::raw::RawReply;
 
 use crate::answers::{Answer, Service, Work, answer};
-use crate::stage::Stage;
+use crate::state::NodeState;
 use crate::websocket;
 
 /// Answers a request to a service, after the delays that faults and pace give it.
-pub(crate) async fn reply(stage: Arc<Stage>, service: Service, request: Request<Bytes>) -> RawReply {
-    let scene = stage.scene();
-    if scene.down {
+pub(crate) async fn reply(state: Arc<NodeState>, service: Service, request: Request<Bytes>) -> RawReply {
+    let snapshot = state.snapshot();
+    if snapshot.down {
         return RawReply::HangUp;
     }
-    let effects = stage.next_effects(service, &scene);
+    let effects = state.next_effects(service, &snapshot);
     if !effects.delay.is_zero() {
         sleep(effects.delay).await;
         // What is under way when a node goes down is never answered.
-        if stage.scene().down {
+        if state.snapshot().down {
             return RawReply::HangUp;
         }
     }
@@ -33,14 +33,14 @@ pub(crate) async fn reply(stage: Arc<Stage>, service: Service, request: Request<
         return refusal(status, after).into();
     }
     if service == Service::Comet && request.uri().path() == websocket::PATH {
-        return websocket::open(stage, &request, effects.websocket);
+        return websocket::open(state, &request, effects.websocket);
     }
-    let waited = stage.take_time(|| Work::of(&scene.recording, service, &request)).await;
-    if waited && stage.scene().down {
+    let waited = state.take_time(|| Work::of(&snapshot.recording, service, &request)).await;
+    if waited && state.snapshot().down {
         return RawReply::HangUp;
     }
     // A node that is slow answers with what it knows by then.
-    let answer = stage.view(service, &stage.scene(), &effects, |view| answer(service, view, &request));
+    let answer = state.view(service, &state.snapshot(), &effects, |view| answer(service, view, &request));
     let half = answer.body.len() / 2;
     let response = response(service, answer);
     if effects.cut { RawReply::Cut(response, half) } else { response.into() }

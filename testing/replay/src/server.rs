@@ -14,12 +14,12 @@ use web::raw::serve_raw;
 
 use crate::Error;
 use crate::answers::Service;
+use crate::counters::{Call, Missing};
 use crate::fault::Fault;
 use crate::pace::Pace;
 use crate::recording::Recording;
 use crate::respond::reply;
-use crate::stage::{Scene, Stage};
-use crate::tally::{Call, Missing};
+use crate::state::{NodeState, Snapshot};
 
 /// The largest request body: a batch of 1,000 calls fits ten times over (go-ethereum's own limit).
 const MAX_REQUEST: usize = 5 << 20;
@@ -79,7 +79,7 @@ pub struct Options {
 /// A running replay node. Dropping it closes its sockets at once; [`ReplayNode::stop`] is the graceful way.
 #[derive(Debug)]
 pub struct ReplayNode {
-    stage: Arc<Stage>,
+    state: Arc<NodeState>,
     recording: Arc<Recording>,
     addresses: Addresses,
     stop: watch::Sender<bool>,
@@ -97,24 +97,24 @@ impl ReplayNode {
             (None, Some(_)) => recording.first(),
             (None, None) => recording.last(),
         };
-        let stage = Arc::new(Stage::new(Arc::clone(&recording), shown, faults, seed, pace)?);
+        let state = Arc::new(NodeState::new(Arc::clone(&recording), shown, faults, seed, pace)?);
         let (stop, stopped) = watch::channel(false);
         let (mut addresses, mut tasks) = (at, JoinSet::new());
         for service in services(&recording) {
             let (listener, bound) = listen(service, *addresses.of(service)).await?;
             *addresses.of(service) = bound;
-            tasks.spawn(serve(Arc::clone(&stage), service, listener, told(stopped.clone())));
+            tasks.spawn(serve(Arc::clone(&state), service, listener, told(stopped.clone())));
         }
         if let Some(every) = block_every {
-            let (stage, stopped) = (Arc::clone(&stage), told(stopped));
+            let (state, stopped) = (Arc::clone(&state), told(stopped));
             tasks.spawn(async move {
                 tokio::select! {
-                    () = stage.grow(every.max(MIN_BLOCK_TIME)) => {}
+                    () = state.grow(every.max(MIN_BLOCK_TIME)) => {}
                     () = stopped => {}
                 }
             });
         }
-        Ok(Self { stage, recording, addresses, stop, tasks })
+        Ok(Self { state, recording, addresses, stop, tasks })
     }
 
     /// `http://host:port` of the `CometBFT` RPC. Nobody listens there if the recording is of an EVM chain that is no
@@ -145,18 +145,18 @@ impl ReplayNode {
 
     /// The recording that is played now.
     pub fn playing(&self) -> Arc<Recording> {
-        self.stage.scene().recording
+        self.state.snapshot().recording
     }
 
     /// The height of the tip.
     pub fn shown(&self) -> u64 {
-        self.stage.scene().shown
+        self.state.snapshot().shown
     }
 
     /// Sets the height of the tip, up or down; it must be a recorded height.
     pub fn show(&self, height: u64) -> Result<(), Error> {
-        self.stage.change(|scene| {
-            scene.shown = height;
+        self.state.change(|snapshot| {
+            snapshot.shown = height;
             Ok(())
         })
     }
@@ -171,9 +171,9 @@ impl ReplayNode {
             let name = recording.summary().name.clone();
             return Err(Error::NoListener { name, service: service.name() });
         }
-        self.stage.change(|scene| {
-            scene.history += 1;
-            (scene.recording, scene.shown) = (recording, shown);
+        self.state.change(|snapshot| {
+            snapshot.history += 1;
+            (snapshot.recording, snapshot.shown) = (recording, shown);
             Ok(())
         })
     }
@@ -181,49 +181,49 @@ impl ReplayNode {
     /// From now on plays these faults and no others. Which requests they hit goes on to follow from the seed and the
     /// number of the request since the start.
     pub fn set_faults(&self, faults: Vec<Fault>) {
-        self.always(|scene| scene.faults = faults.into());
+        self.always(|snapshot| snapshot.faults = faults.into());
     }
 
     /// From now on every connection is closed without an answer, to the executor too, until [`ReplayNode::up`];
     /// websockets are closed. What comes in meanwhile is neither counted nor hit by faults.
     pub fn down(&self) {
-        self.always(|scene| scene.down = true);
+        self.always(|snapshot| snapshot.down = true);
     }
 
     /// Answers again.
     pub fn up(&self) {
-        self.always(|scene| scene.down = false);
+        self.always(|snapshot| snapshot.down = false);
     }
 
     /// Tells of every change of the shown height.
     pub fn watch(&self) -> watch::Receiver<u64> {
-        self.stage.heights()
+        self.state.heights()
     }
 
     /// The questions that the recording had no answer to.
     pub fn missing(&self) -> Missing {
-        self.stage.tally.missing()
+        self.state.counters.missing()
     }
 
     /// How often a kind of call was answered; calls that a fault swallowed do not count.
     pub fn asked(&self, call: Call) -> u64 {
-        self.stage.tally.asked(call)
+        self.state.counters.asked(call)
     }
 
     /// How many requests were hit by a fault.
     pub fn faulted(&self) -> u64 {
-        self.stage.faulted()
+        self.state.faulted()
     }
 
     /// How many answers about state were those of the height before, by a `state-lag`.
     pub fn lagged(&self) -> u64 {
-        self.stage.tally.lagged()
+        self.state.counters.lagged()
     }
 
     /// A change that leaves the shown height as it is, and so cannot fail.
-    fn always(&self, change: impl FnOnce(&mut Scene)) {
-        let changed = self.stage.change(|scene| {
-            change(scene);
+    fn always(&self, change: impl FnOnce(&mut Snapshot)) {
+        let changed = self.state.change(|snapshot| {
+            change(snapshot);
             Ok(())
         });
         if let Err(e) = changed {
@@ -260,13 +260,13 @@ async fn listen(service: Service, address: SocketAddr) -> Result<(TcpListener, S
 }
 
 async fn serve(
-    stage: Arc<Stage>,
+    state: Arc<NodeState>,
     service: Service,
     listener: TcpListener,
     stopped: impl Future<Output = ()>,
 ) {
     let limits = Limits { body: MAX_REQUEST, ..Limits::default() };
-    serve_raw(listener, limits, move |request| reply(Arc::clone(&stage), service, request), stopped).await;
+    serve_raw(listener, limits, move |request| reply(Arc::clone(&state), service, request), stopped).await;
 }
 
 /// Resolves when the node is stopped or dropped.

@@ -4,7 +4,7 @@
 //! message, and what is read of one is bounded. A websocket ends when the node is down or plays another history.
 //!
 //! Faults: the opening, every call and every told height are requests of the service. What delays a request delays
-//! them; what would hang up, refuse or cut one ends the websocket. Calls are twisted as over HTTP, told heights are not.
+//! them; what would hang up, refuse or cut one ends the websocket. Calls are deviationed as over HTTP, told heights are not.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use web::takeover::{Socket, TakeOver};
 
 use crate::answers::{Service, Subscriptions};
 use crate::fault::{Effects, Websocket};
-use crate::stage::{Scene, Stage};
+use crate::state::{NodeState, Snapshot};
 
 /// Where it is.
 pub(crate) const PATH: &str = "/websocket";
@@ -35,7 +35,7 @@ const READ_BUFFER: usize = 4 << 10;
 struct End;
 
 /// Answers the request that opens a websocket.
-pub(crate) fn open(stage: Arc<Stage>, request: &Request<Bytes>, kind: Websocket) -> RawReply {
+pub(crate) fn open(state: Arc<NodeState>, request: &Request<Bytes>, kind: Websocket) -> RawReply {
     if kind == Websocket::Refused {
         return said(StatusCode::NOT_FOUND, "404 page not found\n").into();
     }
@@ -48,14 +48,14 @@ pub(crate) fn open(stage: Arc<Stage>, request: &Request<Bytes>, kind: Websocket)
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    let scene = stage.scene();
+    let snapshot = state.snapshot();
     let take_over = TakeOver::new(move |socket| async move {
-        let mut scenes = stage.scenes();
+        let mut snapshots = state.snapshots();
         // A closed channel is a node that is gone.
-        let over = scenes.wait_for(|now| now.down || now.history != scene.history);
+        let over = snapshots.wait_for(|now| now.down || now.history != snapshot.history);
         tokio::select! {
             _ = over => {}
-            () = serve(&stage, scene.shown, socket, kind) => {}
+            () = serve(&state, snapshot.shown, socket, kind) => {}
         }
     });
     RawReply::TakeOver(response, take_over)
@@ -84,7 +84,7 @@ fn said(status: StatusCode, text: &'static str) -> Response<Bytes> {
 }
 
 /// One client from its first message on; heights above `told` are news.
-async fn serve(stage: &Stage, told: u64, mut socket: Socket, kind: Websocket) {
+async fn serve(state: &NodeState, told: u64, mut socket: Socket, kind: Websocket) {
     if kind == Websocket::Silent {
         // Not even a ping is answered.
         match tokio::io::copy(&mut socket, &mut tokio::io::sink()).await {
@@ -98,12 +98,12 @@ async fn serve(stage: &Stage, told: u64, mut socket: Socket, kind: Websocket) {
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
     let socket = WebSocketStream::from_raw_socket(socket, Role::Server, Some(config)).await;
-    let mut client = Client { stage, socket, subscriptions: Subscriptions::default(), told };
+    let mut client = Client { state, socket, subscriptions: Subscriptions::default(), told };
     let End = client.run().await;
 }
 
 struct Client<'a> {
-    stage: &'a Stage,
+    state: &'a NodeState,
     socket: WebSocketStream<Socket>,
     subscriptions: Subscriptions,
     /// The last height that was told, or could have been.
@@ -112,20 +112,20 @@ struct Client<'a> {
 
 impl Client<'_> {
     async fn run(&mut self) -> End {
-        let mut scenes = self.stage.scenes();
+        let mut snapshots = self.state.snapshots();
         loop {
             let step = tokio::select! {
                 message = self.socket.next() => match message {
-                    Some(Ok(Message::Text(text))) => self.hear(text.as_bytes()).await,
-                    Some(Ok(Message::Binary(bytes))) => self.hear(&bytes).await,
+                    Some(Ok(Message::Text(text))) => self.handle(text.as_bytes()).await,
+                    Some(Ok(Message::Binary(bytes))) => self.handle(&bytes).await,
                     // Pings and closings are answered while the next message is waited for.
                     Some(Ok(_)) => Ok(()),
                     Some(Err(_)) | None => Err(End),
                 },
-                changed = scenes.changed() => match changed {
+                changed = snapshots.changed() => match changed {
                     Ok(()) => {
-                        let scene = scenes.borrow_and_update().clone();
-                        self.tell(&scene).await
+                        let snapshot = snapshots.borrow_and_update().clone();
+                        self.tell(&snapshot).await
                     }
                     Err(_) => Err(End),
                 },
@@ -137,11 +137,12 @@ impl Client<'_> {
     }
 
     /// Answers a call.
-    async fn hear(&mut self, message: &[u8]) -> Result<(), End> {
-        let effects = effects(self.stage).await?;
-        let scene = self.stage.scene();
-        let answer =
-            self.stage.view(Service::Comet, &scene, &effects, |view| self.subscriptions.hear(view, message));
+    async fn handle(&mut self, message: &[u8]) -> Result<(), End> {
+        let effects = effects(self.state).await?;
+        let snapshot = self.state.snapshot();
+        let answer = self
+            .state
+            .view(Service::Comet, &snapshot, &effects, |view| self.subscriptions.handle(view, message));
         match answer {
             Some(answer) => self.say(&answer).await,
             None => Ok(()),
@@ -149,18 +150,18 @@ impl Client<'_> {
     }
 
     /// Tells of every height that is new since the last time.
-    async fn tell(&mut self, scene: &Scene) -> Result<(), End> {
+    async fn tell(&mut self, snapshot: &Snapshot) -> Result<(), End> {
         // A lower tip is no news, and what it takes back is told again when it is shown again.
-        self.told = self.told.min(scene.shown);
-        while self.told < scene.shown {
+        self.told = self.told.min(snapshot.shown);
+        while self.told < snapshot.shown {
             self.told += 1;
-            let Some(height) = scene.recording.height(self.told) else { continue };
+            let Some(height) = snapshot.recording.height(self.told) else { continue };
             let events = self.subscriptions.announce(height).map_err(|e| {
                 tracing::error!(height = self.told, "cannot be told on a websocket: {e}");
                 End
             })?;
             if !events.is_empty() {
-                effects(self.stage).await?;
+                effects(self.state).await?;
             }
             for event in events {
                 self.say(&event).await?;
@@ -176,8 +177,8 @@ impl Client<'_> {
 }
 
 /// What the faults do to what is said next; waited for already.
-async fn effects(stage: &Stage) -> Result<Effects, End> {
-    let effects = stage.next_effects(Service::Comet, &stage.scene());
+async fn effects(state: &NodeState) -> Result<Effects, End> {
+    let effects = state.next_effects(Service::Comet, &state.snapshot());
     sleep(effects.delay).await;
     let ends = effects.hang_up || effects.cut || effects.status.is_some();
     if ends { Err(End) } else { Ok(effects) }

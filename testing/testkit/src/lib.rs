@@ -3,15 +3,15 @@
 //! | module | holds |
 //! |---|---|
 //! | [`altered`] | a replayed node some of whose answers are otherwise |
-//! | [`ending`], [`full`] | stores whose process ends at some commit, or whose disk is full for a while |
+//! | [`crashing_store`], [`full_disk_store`] | stores whose process ends at some commit, or whose disk is full for a while |
 //! | [`indexed`] | a recorded chain, played by a replay node and indexed |
 //! | [`live`] | an ingest that runs while something is done to its node |
 //! | [`golden`] | what the deployed server answered on the same chains, and what may differ |
 //! | [`oracle`] | what the recorded chains said about their own state |
 
 pub mod altered;
-pub mod ending;
-pub mod full;
+pub mod crashing_store;
+pub mod full_disk_store;
 pub mod golden;
 pub mod indexed;
 pub mod live;

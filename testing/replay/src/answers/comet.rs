@@ -13,9 +13,9 @@ use serde_json::value::RawValue;
 
 use super::comet_reply::{Params, internal, invalid_params, malformed, missing, recorded, unreadable};
 use super::envelope::{self, Calls, Reply};
-use super::{Answer, Twist, View, comet_txs, lies};
+use super::{Answer, Deviation, View, byzantine, comet_txs};
+use crate::counters::Call;
 use crate::recording::{Height, Outcome, cometbft_path};
-use crate::tally::Call;
 
 pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
     match *request.method() {
@@ -59,7 +59,7 @@ pub(super) fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
         "tx_search" => (Call::TxSearch, comet_txs::tx_search(view, params)),
         _ => (Call::CometOther, recorded(view, method, params)),
     };
-    view.tally.count(call);
+    view.counters.count(call);
     outcome.unwrap_or_else(|error| error)
 }
 
@@ -87,18 +87,18 @@ fn height<'a>(view: View<'a>, params: &Params) -> Result<&'a Height, Reply> {
 
 fn block(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     let raw = &height(view, params)?.block;
-    lies::block(raw, &view.twists).map(Reply::Result).map_err(|e| malformed(view, "/block", &e))
+    byzantine::block(raw, &view.deviations).map(Reply::Result).map_err(|e| malformed(view, "/block", &e))
 }
 
 fn block_results(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     let height = height(view, params)?;
-    if view.twists.has(Twist::DiscardAbciResponses) {
+    if view.deviations.has(Deviation::DiscardAbciResponses) {
         return Err(internal("node is not persisting finalize block responses"));
     }
-    if view.twists.has(Twist::NoResults) && height.height == view.shown {
+    if view.deviations.has(Deviation::NoResults) && height.height == view.shown {
         return Err(internal(&format!("could not find results for height #{}", height.height)));
     }
-    let results = lies::results(&height.block_results, &view.twists);
+    let results = byzantine::results(&height.block_results, &view.deviations);
     results.map(Reply::Result).map_err(|e| malformed(view, "/block_results", &e))
 }
 
@@ -117,8 +117,8 @@ fn header(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     let height = height(view, params)?;
     let outer: Outer<'_> =
         serde_json::from_slice(&height.block).map_err(|e| unreadable(view, "/block", &e))?;
-    let header =
-        lies::header(outer.block.header.get(), &view.twists).map_err(|e| malformed(view, "/block", &e))?;
+    let header = byzantine::header(outer.block.header.get(), &view.deviations)
+        .map_err(|e| malformed(view, "/block", &e))?;
     Ok(Reply::text(format!(r#"{{"header":{header}}}"#)))
 }
 
@@ -134,7 +134,7 @@ fn status(view: View<'_>) -> Result<Reply, Reply> {
     let status: Status<'_> = serde_json::from_slice(raw).map_err(|e| unreadable(view, "/status", &e))?;
     let latest = sync_info(view, "latest", view.shown)?;
     let earliest = sync_info(view, "earliest", view.base())?;
-    let node = lies::network(status.node_info.get(), "/network", &view.twists)
+    let node = byzantine::network(status.node_info.get(), "/network", &view.deviations)
         .map_err(|e| malformed(view, "/status", &e))?;
     let validator = status.validator_info;
     Ok(Reply::text(format!(

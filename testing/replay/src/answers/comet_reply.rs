@@ -26,7 +26,7 @@ pub(super) fn array<'a>(view: View<'_>, what: &str, raw: &'a [u8]) -> Result<Vec
 
 /// The error for a request that the recording has no answer to; it is counted.
 pub(super) fn missing(view: View<'_>, question: &str) -> Reply {
-    Reply::error(-32000, &view.tally.miss(question), None)
+    Reply::error(-32000, &view.counters.miss(question), None)
 }
 
 pub(super) fn unreadable(view: View<'_>, what: &str, error: &serde_json::Error) -> Reply {

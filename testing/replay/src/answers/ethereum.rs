@@ -9,7 +9,7 @@ use super::View;
 use super::envelope::{self, Reply};
 use super::eth_reply::recorded;
 use super::logs;
-use crate::tally::Call;
+use crate::counters::Call;
 
 pub(super) fn reply(view: View<'_>, call: &envelope::Call<'_>, params: &[&RawValue]) -> Reply {
     let method = &*call.method;
@@ -22,7 +22,7 @@ pub(super) fn reply(view: View<'_>, call: &envelope::Call<'_>, params: &[&RawVal
         }
         _ => (kind(method), recorded(view, method, call.params)),
     };
-    view.tally.count(kind);
+    view.counters.count(kind);
     outcome.unwrap_or_else(|error| error)
 }
 

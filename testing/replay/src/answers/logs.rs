@@ -12,7 +12,7 @@ use super::comet_reply::{array, missing};
 use super::envelope::Reply;
 use super::eth_reply::{invalid_params, number_of};
 use super::ethereum_blocks;
-use super::{Twist, View};
+use super::{Deviation, View};
 
 /// The argument of `eth_getLogs`.
 #[derive(Deserialize)]
@@ -145,7 +145,7 @@ fn receipts<'a>(view: View<'a>, from: u64, to: u64) -> Result<Vec<Vec<&'a str>>,
         let text = |e| missing(view, &format!("a receipt in UTF-8: {e}"));
         return texts.map(|receipt| logs(receipt.map_err(text)?)).collect();
     }
-    if view.twists.has(Twist::NullReceipts) {
+    if view.deviations.has(Deviation::NullReceipts) {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();

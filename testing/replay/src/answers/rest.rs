@@ -13,9 +13,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::gateway::{GatewayBlock, gateway_block};
 use super::rest_reply::{at, error, invalid, missing, ok, unknown, unreadable};
-use super::{Answer, Twist, View, absent, lies, rest_txs};
+use super::{Answer, Deviation, View, absent, byzantine, rest_txs};
+use crate::counters::Call;
 use crate::recording::{Height, items, query_pairs};
-use crate::tally::Call;
 
 /// The header that selects the height of a state question.
 const HEIGHT_HEADER: &str = "x-cosmos-block-height";
@@ -47,7 +47,7 @@ pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
     } else {
         (Call::RestState, state(view, request))
     };
-    view.tally.count(call);
+    view.counters.count(call);
     answer.unwrap_or_else(|error| error)
 }
 
@@ -173,12 +173,13 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
         missing(view, &format!("{method} {path}{at} {body}"))
     })?;
     let status = StatusCode::from_u16(found.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if path != NODE_INFO || !view.twists.has(Twist::WrongChain) {
+    if path != NODE_INFO || !view.deviations.has(Deviation::WrongChain) {
         return Ok(Answer::new(status, found.body.clone()));
     }
     let odd = |e: &str| missing(view, &format!("a well-formed {path}: {e}"));
     let body = std::str::from_utf8(&found.body).map_err(|e| odd(&e.to_string()))?;
-    let body = lies::network(body, "/default_node_info/network", &view.twists).map_err(|e| odd(&e))?;
+    let body =
+        byzantine::network(body, "/default_node_info/network", &view.deviations).map_err(|e| odd(&e))?;
     Ok(Answer::new(status, body))
 }
 

@@ -27,7 +27,7 @@ pub(super) fn invalid(message: &str) -> Answer {
 
 /// The error for a request that the recording has no answer to; it is counted.
 pub(super) fn missing(view: View<'_>, question: &str) -> Answer {
-    error(StatusCode::NOT_IMPLEMENTED, 12, &view.tally.miss(question))
+    error(StatusCode::NOT_IMPLEMENTED, 12, &view.counters.miss(question))
 }
 
 pub(super) fn unreadable(view: View<'_>, height: u64, message: &str) -> Answer {

@@ -15,8 +15,8 @@ use super::comet::{posted_params, reply};
 use super::comet_reply::{Params, internal, missing};
 use super::envelope::{Call, Reply};
 use super::query::{Condition, NoQuery, Op, parse};
+use crate::counters;
 use crate::recording::Height;
-use crate::tally;
 
 const KIND: &str = "tm.event";
 
@@ -44,7 +44,7 @@ struct Subscription {
 
 impl Subscriptions {
     /// Takes a message of the client; what to answer, if anything.
-    pub(crate) fn hear(&mut self, view: View<'_>, message: &[u8]) -> Option<Bytes> {
+    pub(crate) fn handle(&mut self, view: View<'_>, message: &[u8]) -> Option<Bytes> {
         let call: Call<'_> = match serde_json::from_slice(message) {
             Ok(call) => call,
             Err(e) => {
@@ -74,7 +74,7 @@ impl Subscriptions {
             }
             _ => return reply(view, method, params),
         };
-        view.tally.count(tally::Call::CometOther);
+        view.counters.count(counters::Call::CometOther);
         changed.map_or_else(|error| error, |()| Reply::text("{}"))
     }
 

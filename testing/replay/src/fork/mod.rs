@@ -18,8 +18,8 @@ mod evm;
 use sha2::{Digest as _, Sha256};
 
 use crate::Error;
-use crate::chance::{mix, number, unit};
 use crate::recording::{Height, Recording, items};
+use crate::seeded_rng::{mix, number, unit};
 
 /// The share of transactions that do not happen in a fork.
 const DROPPED: f64 = 0.25;

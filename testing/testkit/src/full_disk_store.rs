@@ -7,13 +7,13 @@ use store::{Batch, Durability, Snapshot, Store};
 use tokio::sync::watch;
 
 /// A store that takes nothing while it is full; reads go on.
-pub struct Filling {
+pub struct FullDiskStore {
     store: Arc<dyn Store>,
     full: AtomicBool,
     refused: watch::Sender<u64>,
 }
 
-impl Filling {
+impl FullDiskStore {
     /// `store`, with room.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store, full: AtomicBool::new(false), refused: watch::Sender::new(0) }
@@ -30,7 +30,7 @@ impl Filling {
     }
 }
 
-impl Store for Filling {
+impl Store for FullDiskStore {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
         self.store.snapshot()
     }

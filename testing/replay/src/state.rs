@@ -14,10 +14,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use crate::Error;
 use crate::answers::{Service, View, Work};
+use crate::counters::Counters;
 use crate::fault::{Effects, Fault, Kind, effects, lag};
 use crate::pace::{Clock, Pace};
 use crate::recording::Recording;
-use crate::tally::Tally;
 
 /// How many changes of the shown height are remembered, for states that lag: with blocks every 150 ms, those of the
 /// longest lag.
@@ -28,7 +28,7 @@ const DEEPEST: u64 = 8;
 
 /// What is played at a moment.
 #[derive(Debug, Clone)]
-pub(crate) struct Scene {
+pub(crate) struct Snapshot {
     pub(crate) recording: Arc<Recording>,
     pub(crate) shown: u64,
     pub(crate) faults: Arc<[Fault]>,
@@ -40,8 +40,8 @@ pub(crate) struct Scene {
 
 /// The shared state.
 #[derive(Debug)]
-pub(crate) struct Stage {
-    scene: watch::Sender<Scene>,
+pub(crate) struct NodeState {
+    snapshot: watch::Sender<Snapshot>,
     shown: watch::Sender<u64>,
     /// Heights that came to be shown together, and when.
     came: Mutex<VecDeque<(RangeInclusive<u64>, Instant)>>,
@@ -50,10 +50,10 @@ pub(crate) struct Stage {
     clock: Mutex<Clock>,
     requests: [AtomicU64; Service::ALL.len()],
     faulted: AtomicU64,
-    pub(crate) tally: Tally,
+    pub(crate) counters: Counters,
 }
 
-impl Stage {
+impl NodeState {
     /// Fails when `shown` is not a recorded height.
     pub(crate) fn new(
         recording: Arc<Recording>,
@@ -63,9 +63,9 @@ impl Stage {
         pace: Pace,
     ) -> Result<Self, Error> {
         recorded(&recording, shown)?;
-        let scene = Scene { recording, shown, faults: faults.into(), down: false, history: 0 };
+        let snapshot = Snapshot { recording, shown, faults: faults.into(), down: false, history: 0 };
         Ok(Self {
-            scene: watch::Sender::new(scene),
+            snapshot: watch::Sender::new(snapshot),
             shown: watch::Sender::new(shown),
             came: Mutex::default(),
             seed,
@@ -73,18 +73,18 @@ impl Stage {
             clock: Mutex::default(),
             requests: Default::default(),
             faulted: AtomicU64::default(),
-            tally: Tally::default(),
+            counters: Counters::default(),
         })
     }
 
     /// What is played now.
-    pub(crate) fn scene(&self) -> Scene {
-        self.scene.borrow().clone()
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.snapshot.borrow().clone()
     }
 
     /// Tells of every change of what is played.
-    pub(crate) fn scenes(&self) -> watch::Receiver<Scene> {
-        self.scene.subscribe()
+    pub(crate) fn snapshots(&self) -> watch::Receiver<Snapshot> {
+        self.snapshot.subscribe()
     }
 
     /// Tells of every change of the shown height.
@@ -98,24 +98,27 @@ impl Stage {
     }
 
     /// Changes what is played; nothing is changed if `change` fails.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Scene) -> Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&mut Snapshot) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut outcome = Ok(());
-        self.scene.send_if_modified(|scene| {
-            let mut next = scene.clone();
+        self.snapshot.send_if_modified(|snapshot| {
+            let mut next = snapshot.clone();
             outcome = change(&mut next).and_then(|()| recorded(&next.recording, next.shown));
             if outcome.is_err() {
                 return false;
             }
-            if next.history != scene.history {
+            if next.history != snapshot.history {
                 // A node that was restored has the state of all but its last block.
                 self.came.lock().unwrap_or_else(PoisonError::into_inner).clear();
                 self.came(next.shown..=next.shown);
-            } else if next.shown > scene.shown {
-                self.came(scene.shown + 1..=next.shown);
+            } else if next.shown > snapshot.shown {
+                self.came(snapshot.shown + 1..=next.shown);
             }
             // Inside, so that two changes are told in their order.
             self.shown.send_if_modified(|shown| std::mem::replace(shown, next.shown) != next.shown);
-            *scene = next;
+            *snapshot = next;
             true
         });
         outcome
@@ -131,11 +134,11 @@ impl Stage {
     }
 
     /// The shown heights whose state lags on a service.
-    fn lagging(&self, service: Service, scene: &Scene) -> Vec<u64> {
-        let lags = |height| lag(&scene.faults, self.seed, service, scene.history, height);
+    fn lagging(&self, service: Service, snapshot: &Snapshot) -> Vec<u64> {
+        let lags = |height| lag(&snapshot.faults, self.seed, service, snapshot.history, height);
         let came = self.came.lock().unwrap_or_else(PoisonError::into_inner);
         let heights = came.iter().flat_map(|(heights, at)| heights.clone().map(move |h| (h, at.elapsed())));
-        let near = heights.filter(|(height, _)| height.saturating_add(DEEPEST) > scene.shown);
+        let near = heights.filter(|(height, _)| height.saturating_add(DEEPEST) > snapshot.shown);
         near.filter(|(height, since)| *since < lags(*height)).map(|(height, _)| height).collect()
     }
 
@@ -145,8 +148,8 @@ impl Stage {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            let grown = self.change(|scene| {
-                scene.shown = (scene.shown + 1).min(scene.recording.last());
+            let grown = self.change(|snapshot| {
+                snapshot.shown = (snapshot.shown + 1).min(snapshot.recording.last());
                 Ok(())
             });
             if let Err(e) = grown {
@@ -156,9 +159,9 @@ impl Stage {
     }
 
     /// What the faults do to the next request of a service.
-    pub(crate) fn next_effects(&self, service: Service, scene: &Scene) -> Effects {
+    pub(crate) fn next_effects(&self, service: Service, snapshot: &Snapshot) -> Effects {
         let ordinal = self.requests[service as usize].fetch_add(1, Relaxed);
-        let effects = effects(&scene.faults, self.seed, service, ordinal);
+        let effects = effects(&snapshot.faults, self.seed, service, ordinal);
         if effects != Effects::default() {
             self.faulted.fetch_add(1, Relaxed);
         }
@@ -176,19 +179,19 @@ impl Stage {
         is_paced
     }
 
-    /// What `look` makes of a scene, seen with the effects that change answers.
+    /// What `look` makes of a snapshot, seen with the effects that change answers.
     pub(crate) fn view<T>(
         &self,
         service: Service,
-        scene: &Scene,
+        snapshot: &Snapshot,
         effects: &Effects,
         look: impl FnOnce(View<'_>) -> T,
     ) -> T {
-        let shown = scene.shown.saturating_sub(effects.stale_by).max(scene.recording.first());
-        let lags = scene.faults.iter().any(|fault| matches!(fault.kind, Kind::StateLag(_)));
-        let lagging = if lags { self.lagging(service, scene) } else { Vec::new() };
-        let (twists, tally) = (effects.twists, &self.tally);
-        look(View { recording: &scene.recording, shown, twists, lagging: &lagging, tally })
+        let shown = snapshot.shown.saturating_sub(effects.stale_by).max(snapshot.recording.first());
+        let lags = snapshot.faults.iter().any(|fault| matches!(fault.kind, Kind::StateLag(_)));
+        let lagging = if lags { self.lagging(service, snapshot) } else { Vec::new() };
+        let (deviations, counters) = (effects.deviations, &self.counters);
+        look(View { recording: &snapshot.recording, shown, deviations, lagging: &lagging, counters })
     }
 }
 

@@ -1,10 +1,10 @@
 //! How the answers of a faulty or neglected node differ from those of a sound one.
 //!
-//! Must hold: a twist changes what its line says and nothing else; without one, answers are those of the recording.
+//! Must hold: a deviation changes what its line says and nothing else; without one, answers are those of the recording.
 
 /// One way of answering otherwise. The comments name what is changed; everything else is answered soundly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Twist {
+pub enum Deviation {
     /// `eth_getBlockReceipts` and what is asked by an EVM hash: `null`, as while the EVM index lags.
     NullReceipts,
     /// `/block_results` of the tip: not there yet, as for a moment in every block.
@@ -18,17 +18,17 @@ pub enum Twist {
     /// Receipts and EVM blocks below the height that it carries: pruned, as with `evm.indexer-retain-height`.
     PrunedReceipts,
     /// `/block`: one bit of one transaction is another, or one transaction is left out.
-    LieTxs,
+    FalseTxs,
     /// `/block` and `/header`: the header's time, proposer or `app_hash` is another.
-    LieHeader,
-    /// As [`Twist::LieHeader`], with the hash of the false header in `block_id.hash`.
-    LieHeaderRehashed,
+    FalseHeader,
+    /// As [`Deviation::FalseHeader`], with the hash of the false header in `block_id.hash`.
+    FalseHeaderRehashed,
     /// `/block_results`: the code, data or used gas of one result is another.
-    LieResults,
+    FalseResults,
     /// `/block_results`: the value of one attribute of an event is another.
-    LieEvents,
+    FalseEvents,
     /// `eth_getBlockReceipts`: one receipt has another status, gas or hash or a log less, or is left out.
-    LieReceipts,
+    FalseReceipts,
     /// `/block`, `/block_results`, `/header`, REST blocks and their transactions, EVM blocks, receipts and traces by
     /// number: that of another shown height.
     OtherHeight,
@@ -36,8 +36,8 @@ pub enum Twist {
     WrongChain,
 }
 
-impl Twist {
-    /// Every twist with its name on the command line.
+impl Deviation {
+    /// Every deviation with its name on the command line.
     pub(crate) const ALL: [(&str, Self); 14] = [
         ("null-receipts", Self::NullReceipts),
         ("no-results", Self::NoResults),
@@ -45,12 +45,12 @@ impl Twist {
         ("no-tracing", Self::NoTracing),
         ("pruned", Self::Pruned),
         ("pruned-receipts", Self::PrunedReceipts),
-        ("lie-txs", Self::LieTxs),
-        ("lie-header", Self::LieHeader),
-        ("lie-header-rehashed", Self::LieHeaderRehashed),
-        ("lie-results", Self::LieResults),
-        ("lie-events", Self::LieEvents),
-        ("lie-receipts", Self::LieReceipts),
+        ("lie-txs", Self::FalseTxs),
+        ("lie-header", Self::FalseHeader),
+        ("lie-header-rehashed", Self::FalseHeaderRehashed),
+        ("lie-results", Self::FalseResults),
+        ("lie-events", Self::FalseEvents),
+        ("lie-receipts", Self::FalseReceipts),
         ("other-height", Self::OtherHeight),
         ("wrong-chain", Self::WrongChain),
     ];
@@ -58,7 +58,7 @@ impl Twist {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         // Every variant is in the table: a test goes through it.
-        Self::ALL.iter().find(|(_, twist)| *twist == self).map_or("", |(name, _)| name)
+        Self::ALL.iter().find(|(_, deviation)| *deviation == self).map_or("", |(name, _)| name)
     }
 
     /// Whether it carries a height, written `name=height`.
@@ -67,41 +67,41 @@ impl Twist {
     }
 }
 
-/// The twists of one answer, each with its height, or with the number that decides what a lie is about.
+/// The deviations of one answer, each with its height, or with the number that decides what a lie is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Twists {
-    numbers: [u64; Twist::ALL.len()],
-    /// One bit for each twist that is there: small enough to be handed on by value.
+pub struct Deviations {
+    numbers: [u64; Deviation::ALL.len()],
+    /// One bit for each deviation that is there: small enough to be handed on by value.
     given: u16,
 }
 
-impl Twists {
-    /// Adds a twist; of two with a height the higher one stays, of two without the first.
-    pub fn add(&mut self, twist: Twist, number: u64) {
-        self.numbers[twist as usize] = match self.get(twist) {
-            Some(before) if twist.has_height() => before.max(number),
+impl Deviations {
+    /// Adds a deviation; of two with a height the higher one stays, of two without the first.
+    pub fn add(&mut self, deviation: Deviation, number: u64) {
+        self.numbers[deviation as usize] = match self.get(deviation) {
+            Some(before) if deviation.has_height() => before.max(number),
             Some(before) => before,
             None => number,
         };
-        self.given |= 1 << twist as u16;
+        self.given |= 1 << deviation as u16;
     }
 
-    /// What came with a twist, if it is there.
-    pub fn get(&self, twist: Twist) -> Option<u64> {
-        (self.given & 1 << twist as u16 != 0).then(|| self.numbers[twist as usize])
+    /// What came with a deviation, if it is there.
+    pub fn get(&self, deviation: Deviation) -> Option<u64> {
+        (self.given & 1 << deviation as u16 != 0).then(|| self.numbers[deviation as usize])
     }
 
-    /// Whether a twist is there.
-    pub fn has(&self, twist: Twist) -> bool {
-        self.get(twist).is_some()
+    /// Whether a deviation is there.
+    pub fn has(&self, deviation: Deviation) -> bool {
+        self.get(deviation).is_some()
     }
 }
 
-impl<const N: usize> From<[(Twist, u64); N]> for Twists {
-    fn from(twists: [(Twist, u64); N]) -> Self {
+impl<const N: usize> From<[(Deviation, u64); N]> for Deviations {
+    fn from(deviations: [(Deviation, u64); N]) -> Self {
         let mut all = Self::default();
-        for (twist, number) in twists {
-            all.add(twist, number);
+        for (deviation, number) in deviations {
+            all.add(deviation, number);
         }
         all
     }
@@ -112,17 +112,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_twist_has_a_name_and_a_place_of_its_own() {
-        for (place, (name, twist)) in Twist::ALL.into_iter().enumerate() {
-            assert_eq!((twist as usize, twist.name()), (place, name));
+    fn every_deviation_has_a_name_and_a_place_of_its_own() {
+        for (place, (name, deviation)) in Deviation::ALL.into_iter().enumerate() {
+            assert_eq!((deviation as usize, deviation.name()), (place, name));
         }
     }
 
     #[test]
     fn of_two_prunings_the_higher_counts_and_of_two_lies_the_first() {
-        let twists =
-            Twists::from([(Twist::Pruned, 9), (Twist::Pruned, 4), (Twist::LieTxs, 4), (Twist::LieTxs, 9)]);
-        assert_eq!((twists.get(Twist::Pruned), twists.get(Twist::LieTxs)), (Some(9), Some(4)));
-        assert!(!twists.has(Twist::LieEvents));
+        let deviations = Deviations::from([
+            (Deviation::Pruned, 9),
+            (Deviation::Pruned, 4),
+            (Deviation::FalseTxs, 4),
+            (Deviation::FalseTxs, 9),
+        ]);
+        assert_eq!(
+            (deviations.get(Deviation::Pruned), deviations.get(Deviation::FalseTxs)),
+            (Some(9), Some(4))
+        );
+        assert!(!deviations.has(Deviation::FalseEvents));
     }
 }

@@ -6,26 +6,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use store::{Batch, Durability, Snapshot, Store};
 
 /// A store that fails for good at some commit; reads go on.
-pub struct Ending {
+pub struct CrashingStore {
     store: Arc<dyn Store>,
     commits_left: AtomicU64,
 }
 
-impl Ending {
+impl CrashingStore {
     /// `store`, for so many commits.
     pub fn after(commits: u64, store: Arc<dyn Store>) -> Self {
         Self { store, commits_left: AtomicU64::new(commits) }
     }
 }
 
-impl Ending {
+impl CrashingStore {
     /// The end is now.
     pub fn end(&self) {
         self.commits_left.store(0, Ordering::Relaxed);
     }
 }
 
-impl Store for Ending {
+impl Store for CrashingStore {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
         self.store.snapshot()
     }

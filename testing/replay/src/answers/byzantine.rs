@@ -1,8 +1,8 @@
 //! Lies: an answer with something changed that a sound node would have said otherwise.
 //!
-//! Must hold: a lie has the shape of a sound answer, and changes what its [`Twist`] says and no more; where there is
+//! Must hold: a lie has the shape of a sound answer, and changes what its [`Deviation`] says and no more; where there is
 //! nothing to lie about, as in a block without transactions, the answer stays sound. What is changed, and how, follows
-//! from the number that comes with the twist.
+//! from the number that comes with the deviation.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,14 +10,14 @@ use bytes::Bytes;
 use chain::time::Timestamp;
 use serde_json::Value;
 
-use super::{Twist, Twists};
-use crate::chance::{below, mix};
+use super::{Deviation, Deviations};
 use crate::edit::{get, hex, list, number, put, quantity, text};
 use crate::header::header_hash;
+use crate::seeded_rng::{below, mix};
 
 /// What a node says of itself, with its chain's id at `path`, as JSON text.
-pub(super) fn network(raw: &str, path: &str, twists: &Twists) -> Result<String, String> {
-    if !twists.has(Twist::WrongChain) {
+pub(super) fn network(raw: &str, path: &str, deviations: &Deviations) -> Result<String, String> {
+    if !deviations.has(Deviation::WrongChain) {
         return Ok(raw.to_owned());
     }
     let mut json = parse(raw.as_bytes())?;
@@ -27,8 +27,8 @@ pub(super) fn network(raw: &str, path: &str, twists: &Twists) -> Result<String, 
 }
 
 /// A `/block` result.
-pub(super) fn block(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
-    let (txs, header) = (twists.get(Twist::LieTxs), is_header_false(twists));
+pub(super) fn block(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, String> {
+    let (txs, header) = (deviations.get(Deviation::FalseTxs), is_header_false(deviations));
     if txs.is_none() && !header {
         return Ok(raw.clone());
     }
@@ -38,8 +38,8 @@ pub(super) fn block(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
     }
     if header {
         let place = json.pointer_mut("/block/header").ok_or("/block/header is missing")?;
-        change_header(place, twists)?;
-        if twists.has(Twist::LieHeaderRehashed) || twists.has(Twist::WrongChain) {
+        change_header(place, deviations)?;
+        if deviations.has(Deviation::FalseHeaderRehashed) || deviations.has(Deviation::WrongChain) {
             let hash = header_hash(get(&json, "/block/header")?)?;
             put(&mut json, "/block_id/hash", hex::encode_upper(hash))?;
         }
@@ -48,18 +48,18 @@ pub(super) fn block(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
 }
 
 /// The header alone, as JSON text.
-pub(super) fn header(raw: &str, twists: &Twists) -> Result<String, String> {
-    if !is_header_false(twists) {
+pub(super) fn header(raw: &str, deviations: &Deviations) -> Result<String, String> {
+    if !is_header_false(deviations) {
         return Ok(raw.to_owned());
     }
     let mut json = parse(raw.as_bytes())?;
-    change_header(&mut json, twists)?;
+    change_header(&mut json, deviations)?;
     Ok(json.to_string())
 }
 
 /// A `/block_results` result.
-pub(super) fn results(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
-    let (result, event) = (twists.get(Twist::LieResults), twists.get(Twist::LieEvents));
+pub(super) fn results(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, String> {
+    let (result, event) = (deviations.get(Deviation::FalseResults), deviations.get(Deviation::FalseEvents));
     if result.is_none() && event.is_none() {
         return Ok(raw.clone());
     }
@@ -74,8 +74,8 @@ pub(super) fn results(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
 }
 
 /// An answer to `eth_getBlockReceipts`.
-pub(super) fn receipts(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
-    let Some(chance) = twists.get(Twist::LieReceipts) else { return Ok(raw.clone()) };
+pub(super) fn receipts(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, String> {
+    let Some(chance) = deviations.get(Deviation::FalseReceipts) else { return Ok(raw.clone()) };
     let Value::Array(mut receipts) = parse(raw)? else { return Err("the receipts are no array".to_owned()) };
     if receipts.is_empty() {
         return Ok(raw.clone());
@@ -110,16 +110,20 @@ fn other_chain(chain_id: &str) -> String {
     format!("not-{chain_id}")
 }
 
-fn is_header_false(twists: &Twists) -> bool {
-    [Twist::LieHeader, Twist::LieHeaderRehashed, Twist::WrongChain].iter().any(|twist| twists.has(*twist))
+fn is_header_false(deviations: &Deviations) -> bool {
+    [Deviation::FalseHeader, Deviation::FalseHeaderRehashed, Deviation::WrongChain]
+        .iter()
+        .any(|deviation| deviations.has(*deviation))
 }
 
-fn change_header(header: &mut Value, twists: &Twists) -> Result<(), String> {
-    if twists.has(Twist::WrongChain) {
+fn change_header(header: &mut Value, deviations: &Deviations) -> Result<(), String> {
+    if deviations.has(Deviation::WrongChain) {
         let chain = other_chain(text(header, "/chain_id")?);
         put(header, "/chain_id", chain)?;
     }
-    let Some(chance) = twists.get(Twist::LieHeader).or(twists.get(Twist::LieHeaderRehashed)) else {
+    let Some(chance) =
+        deviations.get(Deviation::FalseHeader).or(deviations.get(Deviation::FalseHeaderRehashed))
+    else {
         return Ok(());
     };
     match chance % 3 {
