@@ -1,4 +1,4 @@
-//! What the bench targets share: recorded chains and databases of them, clients, and the meters of this process.
+//! Shared support of the bench targets: recorded chains and databases of them, clients, and the meters of this process.
 //!
 //! | module | holds |
 //! |---|---|

@@ -1,8 +1,12 @@
-//! Protobuf wire bytes and the chain's own descriptors in, the JSON that the chain's own REST prints out.
+//! Protobuf to JSON transcoder: prints wire bytes as the chain's own REST does, from the chain's own descriptors.
 //!
-//! What must hold: whatever the bytes, nothing panics; what is written is valid JSON of bounded size and depth;
-//! a refused message leaves the output as it was. Where this crate and a node's REST differ in a value or in the
-//! order of members, this crate is wrong.
+//! # Invariants
+//!
+//! - No input panics. The output is valid JSON of bounded size and depth.
+//! - A refused message leaves the output as it was.
+//! - Values and the order of members are those of a node's REST; any difference is a bug of this module.
+//!
+//! # Structure
 //!
 //! ```text
 //! descriptors --compile--> tables --+
@@ -11,7 +15,7 @@
 //!
 //! [`Registry`] is built once per set of descriptors (`descriptor_patches`, `compile`, `table`). A message is then printed in two steps
 //! (`emit`): its wire bytes are indexed field by field (`wire`), and the fields are written in declaration order
-//! (`scalar`, `text`, `amount`, `clock`, `inline_json`). No tree is built in between.
+//! (`scalar`, `text`, `amount`, `time_json`, `inline_json`). No tree is built in between.
 //!
 //! The rules are those of cosmos gogoproto's `jsonpb` with original names and defaults emitted, applied to the Go
 //! types that gogoproto generates: hence `null` for absent bytes, strings for 64-bit integers, and zero objects

@@ -1,4 +1,4 @@
-//! Fields that a chain prints but that its descriptors do not show.
+//! Patches of descriptors: fields that a chain prints but that its descriptors lack.
 //!
 //! A chain hands out descriptors from two places of its source: those beside its Go types, and a second,
 //! generated copy (`api/`) that wins where it exists. When the copy is not regenerated, the node prints members
@@ -7,7 +7,7 @@
 //!
 //! minievm: the copy of April 2025 was served until March 2026, and lacks what `proto/minievm/evm/v1` gained in
 //! between. `CallAuthorization` came with the first of it and is not in the copy, so its presence tells such
-//! chains from older ones. Not told apart: 1.1.9 to 1.1.15, which have no `auth_list` yet.
+//! chains from older ones. Not distinguished: 1.1.9 to 1.1.15, which have no `auth_list` yet.
 
 use crate::descriptor::{DescriptorProto, FieldDescriptorProto, FieldLabel, FieldOptions, FieldType};
 use crate::descriptor::{FileDescriptorProto, FileDescriptorSet};

@@ -1,13 +1,13 @@
-//! What a replay node was asked: a counter per kind of call, and the questions that the recording has no answer to.
+//! Counters of a replay node: calls by kind, and requests without a recorded answer.
 //!
-//! Counting is an atomic add; the texts of missing questions are bounded, their number is not.
+//! Counting is an atomic add. Only the texts of the last 100 requests without an answer are kept.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// How many texts of missing questions are kept.
+/// Number of texts kept of requests without a recorded answer.
 const KEPT: usize = 100;
 
 macro_rules! calls {

@@ -1,8 +1,11 @@
-//! The answers that an index got from a node: what it requests is what a recording must have.
+//! The log of requests that an indexer made while recording, with their answers: the state part of a recording.
 //!
-//! Must hold: blocks, results, receipts and traces are left out, because a recording has them by height, and so is what
-//! follows from them. Of several answers to a question a result is kept rather than an error, and the last rather than an
-//! earlier one: the index asks again until an answer is final. It is all in memory, as in a replay of the recording.
+//! # Invariants
+//!
+//! - Blocks, results, receipts, traces and all that follows from them are left out: a recording has them by height.
+//! - Of several answers to a request, a result is kept rather than an error, and the last rather than an earlier one,
+//!   because the indexer retries until an answer is final.
+//! - All answers are in memory, as they are when the recording is replayed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -77,7 +80,7 @@ struct Envelope<'a> {
 }
 
 impl ExchangeLog {
-    /// Keeps what is an answer about state.
+    /// Keeps the exchange if its answer is about state.
     pub(crate) fn record(&self, exchange: Exchange<'_>) {
         let Exchange { service, path, state_height: height, status, .. } = exchange;
         if OF_HEIGHTS.iter().any(|start| path.starts_with(start)) {

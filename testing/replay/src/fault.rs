@@ -1,4 +1,4 @@
-//! Faults that a replay node plays: slow, refused, torn, late and stale answers, each with a probability.
+//! Fault injection: slow, refused, truncated, stale and false answers, each with a probability.
 //!
 //! Which requests are hit is a function of the seed, the service, the ordinal of the request on that service and the
 //! fault's place in the list: the same seed and the same requests give the same faults. Delays are bounded.
@@ -10,12 +10,12 @@ use std::time::Duration;
 use http::StatusCode;
 
 use crate::answers::{Deviation, Deviations, Service};
-use crate::seeded_rng::{mix, number, unit};
+use crate::seeded_rng::{mix, random_at, unit};
 
 /// The longest delay that can be asked for.
 pub const MAX_DELAY: Duration = Duration::from_mins(1);
 
-/// What a `stale` fault takes off the tip when it is not told.
+/// Heights that a `stale` fault without a number takes off the tip.
 const STALE_BY: u64 = 5;
 
 const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50ms, 429, 429=2s (with retry-after), 500, 502, \
@@ -24,7 +24,7 @@ const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50
                        lie-header-rehashed, lie-results, lie-events, lie-receipts, other-height, wrong-chain, ws-silent or ws-refused, \
                        then [@probability, 0 to 1]";
 
-/// What goes wrong.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The answer comes this much later.
@@ -44,7 +44,7 @@ pub enum Kind {
     /// For up to this long after a height is shown, questions about its state are answered from the state of the height
     /// before. The probability is that of a height; later heights end no lag, unless they are eight or more.
     StateLag(Duration),
-    /// Websockets are opened, and nothing is ever said on them.
+    /// Websockets are opened and stay silent.
     WsSilent,
     /// Websockets are refused with 404, as by a proxy that does not pass them on.
     WsRefused,
@@ -71,7 +71,7 @@ pub struct FaultError {
     reason: String,
 }
 
-/// What the faults do to one request.
+/// The combined effects of all faults on one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Effects {
     pub(crate) delay: Duration,
@@ -198,8 +198,8 @@ impl fmt::Display for Fault {
 pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u64) -> Effects {
     let mut effects = Effects::default();
     for (place, fault) in (0_u64..).zip(faults) {
-        let number = number(seed, &[service as u64, ordinal, place]);
-        if fault.service.is_some_and(|only| only != service) || unit(number) >= fault.probability {
+        let random = random_at(seed, &[service as u64, ordinal, place]);
+        if fault.service.is_some_and(|only| only != service) || unit(random) >= fault.probability {
             continue;
         }
         match fault.kind {
@@ -208,7 +208,7 @@ pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u6
             Kind::Cut => effects.cut = true,
             Kind::HangUp => effects.hang_up = true,
             Kind::Stale(by) => effects.stale_by = effects.stale_by.max(by),
-            Kind::Deviation(deviation) => effects.deviations.add(deviation, mix(number)),
+            Kind::Deviation(deviation) => effects.deviations.add(deviation, mix(random)),
             Kind::DeviationBelow(deviation, height) => effects.deviations.add(deviation, height),
             // It hits heights, not requests: see `lag`.
             Kind::StateLag(_) => {}
@@ -228,8 +228,8 @@ pub(crate) fn lag(faults: &[Fault], seed: u64, service: Service, history: u64, h
         _ => None,
     });
     let of_height = lags.map(|(fault, longest)| {
-        let chance = number(seed, &[history, height]);
-        if unit(chance) < fault.probability { longest.mul_f64(unit(mix(chance))) } else { Duration::ZERO }
+        let random = random_at(seed, &[history, height]);
+        if unit(random) < fault.probability { longest.mul_f64(unit(mix(random))) } else { Duration::ZERO }
     });
     of_height.max().unwrap_or_default()
 }

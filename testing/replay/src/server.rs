@@ -1,6 +1,9 @@
-//! The replay node: the servers of a recording, and what can be changed while they run.
+//! The replay node: HTTP servers of a recording, with control of tip, recording and faults while they run.
 //!
-//! Must hold: left to itself, the shown height only grows; stopping answers what was asked before.
+//! # Invariants
+//!
+//! - Without calls of [`ReplayNode::show`] or [`ReplayNode::switch`] the tip only grows.
+//! - [`ReplayNode::stop`] lets requests in flight finish.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -103,10 +106,10 @@ impl ReplayNode {
         for service in services(&recording) {
             let (listener, bound) = listen(service, *addresses.of(service)).await?;
             *addresses.of(service) = bound;
-            tasks.spawn(serve(Arc::clone(&state), service, listener, told(stopped.clone())));
+            tasks.spawn(serve(Arc::clone(&state), service, listener, until_stopped(stopped.clone())));
         }
         if let Some(every) = block_every {
-            let (state, stopped) = (Arc::clone(&state), told(stopped));
+            let (state, stopped) = (Arc::clone(&state), until_stopped(stopped));
             tasks.spawn(async move {
                 tokio::select! {
                     () = state.grow(every.max(MIN_BLOCK_TIME)) => {}
@@ -117,7 +120,7 @@ impl ReplayNode {
         Ok(Self { state, recording, addresses, stop, tasks })
     }
 
-    /// `http://host:port` of the `CometBFT` RPC. Nobody listens there if the recording is of an EVM chain that is no
+    /// `http://host:port` of the `CometBFT` RPC. Nothing listens there if the recording is of an EVM chain that is no
     /// rollup.
     pub fn comet_url(&self) -> String {
         format!("http://{}", self.addresses.comet)
@@ -164,7 +167,7 @@ impl ReplayNode {
     /// From now on plays another recording with its tip at `shown`, as a node does that was reset or restored. Requests
     /// see the one or the other, never both; websockets are closed, as when a node is started again.
     ///
-    /// Fails, and changes nothing, when `shown` is not one of its heights or it has a service that nobody listens for.
+    /// Fails, and changes nothing, when `shown` is not one of its heights or it has a service without a listener.
     pub fn switch(&self, recording: Arc<Recording>, shown: u64) -> Result<(), Error> {
         let started = services(&self.recording);
         if let Some(service) = services(&recording).into_iter().find(|service| !started.contains(service)) {
@@ -181,36 +184,36 @@ impl ReplayNode {
     /// From now on plays these faults and no others. Which requests they hit goes on to follow from the seed and the
     /// number of the request since the start.
     pub fn set_faults(&self, faults: Vec<Fault>) {
-        self.always(|snapshot| snapshot.faults = faults.into());
+        self.change(|snapshot| snapshot.faults = faults.into());
     }
 
     /// From now on every connection is closed without an answer, to the executor too, until [`ReplayNode::up`];
     /// websockets are closed. What comes in meanwhile is neither counted nor hit by faults.
     pub fn down(&self) {
-        self.always(|snapshot| snapshot.down = true);
+        self.change(|snapshot| snapshot.down = true);
     }
 
     /// Answers again.
     pub fn up(&self) {
-        self.always(|snapshot| snapshot.down = false);
+        self.change(|snapshot| snapshot.down = false);
     }
 
-    /// Tells of every change of the shown height.
+    /// A receiver of every new tip.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.state.heights()
     }
 
-    /// The questions that the recording had no answer to.
+    /// Requests without a recorded answer.
     pub fn missing(&self) -> Missing {
         self.state.counters.missing()
     }
 
-    /// How often a kind of call was answered; calls that a fault swallowed do not count.
+    /// Number of answered calls of a kind, without those that a fault swallowed.
     pub fn asked(&self, call: Call) -> u64 {
         self.state.counters.asked(call)
     }
 
-    /// How many requests were hit by a fault.
+    /// Number of requests hit by a fault.
     pub fn faulted(&self) -> u64 {
         self.state.faulted()
     }
@@ -221,7 +224,7 @@ impl ReplayNode {
     }
 
     /// A change that leaves the shown height as it is, and so cannot fail.
-    fn always(&self, change: impl FnOnce(&mut Snapshot)) {
+    fn change(&self, change: impl FnOnce(&mut Snapshot)) {
         let changed = self.state.change(|snapshot| {
             change(snapshot);
             Ok(())
@@ -270,7 +273,7 @@ async fn serve(
 }
 
 /// Resolves when the node is stopped or dropped.
-async fn told(mut stopped: watch::Receiver<bool>) {
+async fn until_stopped(mut stopped: watch::Receiver<bool>) {
     if let Err(dropped) = stopped.wait_for(|stopped| *stopped).await {
         tracing::debug!("the replay node was dropped: {dropped}");
     }

@@ -1,7 +1,9 @@
-//! What the servers of a replay node share: what is played at the moment, the faults, and what was counted.
+//! The state that the servers of a replay node share: recording, tip, faults and counters.
 //!
-//! Must hold: one request sees one moment, whole: the recording, the shown height and the faults are changed together,
-//! between requests. The shown height never leaves the recording.
+//! # Invariants
+//!
+//! - A request sees one consistent snapshot: recording, tip and faults change together, between requests.
+//! - The tip is always a recorded height.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -19,14 +21,13 @@ use crate::fault::{Effects, Fault, Kind, effects, lag};
 use crate::pace::{Clock, Pace};
 use crate::recording::Recording;
 
-/// How many changes of the shown height are remembered, for states that lag: with blocks every 150 ms, those of the
-/// longest lag.
-const REMEMBERED: usize = 400;
+/// Number of tip changes kept for `state-lag`: enough for the longest lag with blocks every 150 ms.
+const TIP_CHANGES: usize = 400;
 
-/// So many heights below the tip no state lags: where many heights are shown at once, all but the last are older.
-const DEEPEST: u64 = 8;
+/// Depth below the tip from which no state lags: of many heights shown at once, only the last ones lag.
+const LAG_DEPTH: u64 = 8;
 
-/// What is played at a moment.
+/// The recording, tip and faults at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Snapshot {
     pub(crate) recording: Arc<Recording>,
@@ -34,7 +35,7 @@ pub(crate) struct Snapshot {
     pub(crate) faults: Arc<[Fault]>,
     /// Whether every connection is closed without an answer.
     pub(crate) down: bool,
-    /// How often another history has begun.
+    /// Number of [switches](crate::ReplayNode::switch) to another recording.
     pub(crate) history: u64,
 }
 
@@ -43,8 +44,8 @@ pub(crate) struct Snapshot {
 pub(crate) struct NodeState {
     snapshot: watch::Sender<Snapshot>,
     shown: watch::Sender<u64>,
-    /// Heights that came to be shown together, and when.
-    came: Mutex<VecDeque<(RangeInclusive<u64>, Instant)>>,
+    /// Heights that were shown together, and when.
+    shown_at: Mutex<VecDeque<(RangeInclusive<u64>, Instant)>>,
     seed: u64,
     pace: Pace,
     clock: Mutex<Clock>,
@@ -67,7 +68,7 @@ impl NodeState {
         Ok(Self {
             snapshot: watch::Sender::new(snapshot),
             shown: watch::Sender::new(shown),
-            came: Mutex::default(),
+            shown_at: Mutex::default(),
             seed,
             pace,
             clock: Mutex::default(),
@@ -77,17 +78,17 @@ impl NodeState {
         })
     }
 
-    /// What is played now.
+    /// The current snapshot.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.snapshot.borrow().clone()
     }
 
-    /// Tells of every change of what is played.
+    /// A receiver of every new snapshot.
     pub(crate) fn snapshots(&self) -> watch::Receiver<Snapshot> {
         self.snapshot.subscribe()
     }
 
-    /// Tells of every change of the shown height.
+    /// A receiver of every new tip.
     pub(crate) fn heights(&self) -> watch::Receiver<u64> {
         self.shown.subscribe()
     }
@@ -97,7 +98,7 @@ impl NodeState {
         self.faulted.load(Relaxed)
     }
 
-    /// Changes what is played; nothing is changed if `change` fails.
+    /// Applies `change` to the snapshot; an error leaves it as it was.
     pub(crate) fn change(
         &self,
         change: impl FnOnce(&mut Snapshot) -> Result<(), Error>,
@@ -111,12 +112,12 @@ impl NodeState {
             }
             if next.history != snapshot.history {
                 // A node that was restored has the state of all but its last block.
-                self.came.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                self.came(next.shown..=next.shown);
+                self.shown_at.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.record_shown(next.shown..=next.shown);
             } else if next.shown > snapshot.shown {
-                self.came(snapshot.shown + 1..=next.shown);
+                self.record_shown(snapshot.shown + 1..=next.shown);
             }
-            // Inside, so that two changes are told in their order.
+            // Sent under the lock of the snapshot, so that receivers see changes in their order.
             self.shown.send_if_modified(|shown| std::mem::replace(shown, next.shown) != next.shown);
             *snapshot = next;
             true
@@ -124,21 +125,22 @@ impl NodeState {
         outcome
     }
 
-    /// Remembers that heights came to be shown.
-    fn came(&self, heights: RangeInclusive<u64>) {
-        let mut came = self.came.lock().unwrap_or_else(PoisonError::into_inner);
-        if came.len() == REMEMBERED {
-            came.pop_front();
+    /// Records when heights were shown.
+    fn record_shown(&self, heights: RangeInclusive<u64>) {
+        let mut shown_at = self.shown_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown_at.len() == TIP_CHANGES {
+            shown_at.pop_front();
         }
-        came.push_back((heights, Instant::now()));
+        shown_at.push_back((heights, Instant::now()));
     }
 
     /// The shown heights whose state lags on a service.
     fn lagging(&self, service: Service, snapshot: &Snapshot) -> Vec<u64> {
         let lags = |height| lag(&snapshot.faults, self.seed, service, snapshot.history, height);
-        let came = self.came.lock().unwrap_or_else(PoisonError::into_inner);
-        let heights = came.iter().flat_map(|(heights, at)| heights.clone().map(move |h| (h, at.elapsed())));
-        let near = heights.filter(|(height, _)| height.saturating_add(DEEPEST) > snapshot.shown);
+        let shown_at = self.shown_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let heights =
+            shown_at.iter().flat_map(|(heights, at)| heights.clone().map(move |h| (h, at.elapsed())));
+        let near = heights.filter(|(height, _)| height.saturating_add(LAG_DEPTH) > snapshot.shown);
         near.filter(|(height, since)| *since < lags(*height)).map(|(height, _)| height).collect()
     }
 
@@ -158,7 +160,7 @@ impl NodeState {
         }
     }
 
-    /// What the faults do to the next request of a service.
+    /// The effects of the faults on the next request of a service.
     pub(crate) fn next_effects(&self, service: Service, snapshot: &Snapshot) -> Effects {
         let ordinal = self.requests[service as usize].fetch_add(1, Relaxed);
         let effects = effects(&snapshot.faults, self.seed, service, ordinal);
@@ -179,7 +181,7 @@ impl NodeState {
         is_paced
     }
 
-    /// What `look` makes of a snapshot, seen with the effects that change answers.
+    /// Calls `look` with the view of a snapshot under the effects of the faults.
     pub(crate) fn view<T>(
         &self,
         service: Service,

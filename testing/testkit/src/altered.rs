@@ -1,6 +1,6 @@
-//! A replayed node some of whose answers are otherwise: what no recorded node said, and some node says.
+//! A replay node whose answers a test can override.
 //!
-//! Every request is answered from the recording first; the test's own function may put another answer in its place.
+//! Every request is answered from the recording first; the function of the test may replace the answer.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

@@ -1,8 +1,11 @@
-//! How the answers of a faulty or neglected node differ from those of a sound one.
+//! Deviations: false, missing or pruned answers of a faulty node.
 //!
-//! Must hold: a deviation changes what its line says and nothing else; without one, answers are those of the recording.
+//! # Invariants
+//!
+//! - A deviation changes what its comment states and nothing else.
+//! - Without a deviation, answers are those of the recording.
 
-/// One way of answering otherwise. The comments name what is changed; everything else is answered soundly.
+/// One way in which answers deviate. Each comment names the affected calls and the change; all else is correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deviation {
     /// `eth_getBlockReceipts` and what is asked by an EVM hash: `null`, as while the EVM index lags.
@@ -67,7 +70,7 @@ impl Deviation {
     }
 }
 
-/// The deviations of one answer, each with its height, or with the number that decides what a lie is about.
+/// The deviations of one answer, each with its height or with the random number that selects the change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Deviations {
     numbers: [u64; Deviation::ALL.len()],

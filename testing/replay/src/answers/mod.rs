@@ -1,7 +1,10 @@
-//! What a node answers, as a pure function of a recording, the height that is shown, and a request.
+//! The answers of a node, as a pure function of a recording, the height of the tip, and a request.
 //!
-//! Must hold: an answer is the recorded text or follows from it exactly; a question without either is answered by a
-//! loud error and counted, never by a guess; heights above the shown one do not exist.
+//! # Invariants
+//!
+//! - An answer is the recorded text or follows from it exactly.
+//! - Any other request gets an error and is counted; nothing is guessed.
+//! - Heights above the tip do not exist.
 
 mod absent;
 mod byzantine;
@@ -65,18 +68,18 @@ impl Service {
     }
 }
 
-/// What one request sees of a recording.
+/// The part of a recording that one request sees.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The recorded chain.
     pub recording: &'a Recording,
     /// The height of the tip; heights above it do not exist.
     pub shown: u64,
-    /// In what the answer differs from that of a sound node.
+    /// Deviations from the answers of a correct node.
     pub deviations: Deviations,
     /// Heights whose state is not committed yet: asked for it, the node answers with the state of the height before.
     pub lagging: &'a [u64],
-    /// Where calls and missing questions are counted.
+    /// Counters of calls and of requests without a recorded answer.
     pub counters: &'a Counters,
 }
 
@@ -94,13 +97,13 @@ impl View<'_> {
     /// The height that a question by height is answered with: another one if a cache mixes them up.
     fn answered(&self, height: u64) -> u64 {
         let (base, shown) = (self.base(), self.shown);
-        let Some(chance) =
+        let Some(random) =
             self.deviations.get(Deviation::OtherHeight).filter(|_| (base..=shown).contains(&height))
         else {
             return height;
         };
         let others = shown - base;
-        let other = base + chance.checked_rem(others).unwrap_or(0);
+        let other = base + random.checked_rem(others).unwrap_or(0);
         if others > 0 && other >= height { other + 1 } else { other }
     }
 

@@ -110,7 +110,7 @@ fn page<'a>(view: View<'_>, recorded: &'a Height, total: usize, query: &str) -> 
     let txs = items(raw).map_err(|e| unreadable(view, height, &e.to_string()))?;
     let whole = offset == 0 && limit >= total;
     if txs.len() != total && !whole {
-        // Which ones did not decode is not recorded, so a part of the block cannot be told exactly.
+        // Which ones did not decode is not recorded, so a part of the block cannot be derived exactly.
         return Err(missing(view, &format!("a page of height {height}, where a transaction did not decode")));
     }
     let page = if whole { 0..txs.len() } else { offset..offset.saturating_add(limit).min(txs.len()) };
@@ -183,7 +183,7 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
     Ok(Answer::new(status, body))
 }
 
-/// One account as it follows from its transactions; none where that cannot be told, or was recorded.
+/// One account as it follows from its transactions; `None` if that cannot be derived, or the answer was recorded.
 fn account(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Option<Answer> {
     let path = request.uri().path();
     let address = path.strip_prefix(ACCOUNT).filter(|_| request.method() == Method::GET)?;

@@ -1,8 +1,8 @@
-//! What a node says on a websocket: answers to calls, and the events of new heights that a client subscribed to.
+//! Websocket messages of a node: answers to calls, and events of the new heights that a client subscribed to.
 //!
 //! As CometBFT 0.38 does it (`rpc/core/events.go`, `rpc/jsonrpc/server/ws_handler.go`, `types/events.go`,
 //! `types/event_bus.go`): one call a message, a call without an id is not answered, and an event carries the id of the
-//! subscription. Only subscriptions to `NewBlock` and `NewBlockHeader` are played; any other query is missed loudly.
+//! subscription. Only subscriptions to `NewBlock` and `NewBlockHeader` are played; any other query gets an error and is counted.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::recording::Height;
 
 const KIND: &str = "tm.event";
 
-/// What can be subscribed to, in the order in which a node tells.
+/// Topics of a subscription, in the order in which a node announces them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Topic {
     NewBlock,
@@ -87,7 +87,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// What is told of a new height, a message each; nothing to who subscribed to nothing.
+    /// The events of a new height, one message per subscription.
     pub(crate) fn announce(&self, height: &Height) -> Result<Vec<Bytes>, serde_json::Error> {
         self.held.iter().map(|(topic, held)| held.event(*topic, height)).collect()
     }
