@@ -97,7 +97,7 @@ impl Subscriptions {
 fn topic(view: View<'_>, query: &str) -> Result<Topic, Reply> {
     let unplayed = || missing(view, &format!("subscription {query}"));
     let conditions = parse(query).map_err(|none| match none {
-        NoQuery::Said(said) => internal(&format!("failed to parse query: {said}")),
+        NoQuery::Said(message) => internal(&format!("failed to parse query: {message}")),
         NoQuery::Time => unplayed(),
     })?;
     match &conditions[..] {
@@ -217,17 +217,17 @@ impl Subscription {
 impl<'a> From<ResultsAnswer<'a>> for Finalized<'a> {
     fn from(results: ResultsAnswer<'a>) -> Self {
         Self {
-            events: said(results.finalize_block_events),
-            tx_results: said(results.txs_results),
+            events: non_null(results.finalize_block_events),
+            tx_results: non_null(results.txs_results),
             validator_updates: results.validator_updates,
-            consensus_param_updates: said(results.consensus_param_updates),
-            app_hash: said(results.app_hash),
+            consensus_param_updates: non_null(results.consensus_param_updates),
+            app_hash: non_null(results.app_hash),
         }
     }
 }
 
 /// What a member holds, unless it is empty.
-fn said(raw: Option<&RawValue>) -> Option<&RawValue> {
+fn non_null(raw: Option<&RawValue>) -> Option<&RawValue> {
     raw.filter(|raw| !matches!(raw.get(), "null" | "[]" | "\"\""))
 }
 

@@ -9,15 +9,15 @@ use std::path::Path;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
-/// A crate, its layer, and what it may import of ours, which must lie in lower layers.
-struct Place {
+/// A crate, its layer, and our crates that it may import, which must be in lower layers.
+struct Layer {
     name: &'static str,
     layer: u8,
     may_import: &'static [&'static str],
 }
 
-const fn place(name: &'static str, layer: u8, may_import: &'static [&'static str]) -> Place {
-    Place { name, layer, may_import }
+const fn entry(name: &'static str, layer: u8, may_import: &'static [&'static str]) -> Layer {
+    Layer { name, layer, may_import }
 }
 
 const EVERY_LIBRARY: &[&str] = &[
@@ -37,38 +37,38 @@ const EVERY_LIBRARY: &[&str] = &[
     "routing-api",
 ];
 
-/// The house, from the ground up.
-const HOUSE: &[Place] = &[
-    place("proto", 0, &[]),
+/// The layers, from the lowest up.
+const LAYERS: &[Layer] = &[
+    entry("proto", 0, &[]),
     // No async, no IO, no storage.
-    place("chain", 2, &["proto"]),
+    entry("chain", 2, &["proto"]),
     // Knows no chain.
-    place("store", 2, &[]),
+    entry("store", 2, &[]),
     // What is where on disk; no IO.
-    place("schema", 3, &["chain", "store"]),
+    entry("schema", 3, &["chain", "store"]),
     // No storage.
-    place("node", 3, &["chain", "proto"]),
+    entry("node", 3, &["chain", "proto"]),
     // Knows no chain and no store.
-    place("web", 3, &[]),
+    entry("web", 3, &[]),
     // Knows the world from files alone.
-    place("registry", 3, &["chain"]),
+    entry("registry", 3, &["chain"]),
     // Pure: no clock, no IO.
-    place("planner", 4, &["chain", "registry"]),
+    entry("planner", 4, &["chain", "registry"]),
     // Pure as well.
-    place("messages", 5, &["chain", "planner", "registry"]),
+    entry("messages", 5, &["chain", "planner", "registry"]),
     // Never `planner`: what is on a chain is followed, not what was planned.
-    place("tracker", 4, &["chain", "node", "registry", "store"]),
-    place("ingest", 4, &["chain", "node", "schema", "store", "proto"]),
+    entry("tracker", 4, &["chain", "node", "registry", "store"]),
+    entry("ingest", 4, &["chain", "node", "schema", "store", "proto"]),
     // Never `node`: answering a request never asks one.
-    place("query", 4, &["chain", "schema", "store", "web"]),
-    // Never `ingest`, which must not be able to tell a replay from a node.
-    place("replay", 4, &["chain", "node", "web"]),
+    entry("query", 4, &["chain", "schema", "store", "web"]),
+    // Never `ingest`, which must not be able to distinguish a replay node.
+    entry("replay", 4, &["chain", "node", "web"]),
     // Never `schema`, `ingest` or `query`: it has a database of its own.
-    place("routing-api", 6, &["chain", "messages", "node", "planner", "registry", "store", "tracker", "web"]),
-    place("cli", 7, EVERY_LIBRARY),
-    place("testkit", 7, EVERY_LIBRARY),
-    // Whatever reads what others send.
-    place(
+    entry("routing-api", 6, &["chain", "messages", "node", "planner", "registry", "store", "tracker", "web"]),
+    entry("cli", 7, EVERY_LIBRARY),
+    entry("testkit", 7, EVERY_LIBRARY),
+    // The parsers of untrusted input.
+    entry(
         "fuzz",
         8,
         &[
@@ -76,7 +76,7 @@ const HOUSE: &[Place] = &[
             "ingest", "query", "replay", "testkit",
         ],
     ),
-    place(
+    entry(
         "benches",
         8,
         &[
@@ -111,7 +111,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("tokio-tungstenite", &["node", "replay"]),
     ("cosmrs", &["chain", "proto"]),
     ("alloy", &["chain", "messages", "tracker"]),
-    // Who may wait.
+    // Async crates only.
     (
         "tokio",
         &["node", "web", "ingest", "replay", "tracker", "routing-api", "cli", "testkit", "fuzz", "benches"],
@@ -287,15 +287,15 @@ fn edges() -> Edges {
 fn violations(edges: &Edges) -> Vec<String> {
     let mut found = Vec::new();
     for (from, imports) in edges {
-        let Some(place) = HOUSE.iter().find(|place| place.name == from) else {
+        let Some(entry) = LAYERS.iter().find(|entry| entry.name == from) else {
             found.push(format!(
                 "`{from}` is not in the table: say which layer it is in and what it may import"
             ));
             continue;
         };
         for to in imports {
-            if edges.contains_key(to) && !place.may_import.contains(&to.as_str()) {
-                found.push(format!("`{from}` imports `{to}`; it may import {:?}", place.may_import));
+            if edges.contains_key(to) && !entry.may_import.contains(&to.as_str()) {
+                found.push(format!("`{from}` imports `{to}`; it may import {:?}", entry.may_import));
             }
             let owners = OWNERS.iter().find(|(name, _)| name == to).map_or(&[][..], |(_, owners)| owners);
             if !owners.is_empty() && !owners.contains(&from.as_str()) {
@@ -325,10 +325,10 @@ fn a_forbidden_edge_is_named() {
 
 #[test]
 fn imports_go_down_only() {
-    let layer = |name: &str| HOUSE.iter().find(|place| place.name == name).map(|place| place.layer);
-    for place in HOUSE {
-        for import in place.may_import {
-            assert!(layer(import) < Some(place.layer), "{} may not import {import}", place.name);
+    let layer = |name: &str| LAYERS.iter().find(|entry| entry.name == name).map(|entry| entry.layer);
+    for entry in LAYERS {
+        for import in entry.may_import {
+            assert!(layer(import) < Some(entry.layer), "{} may not import {import}", entry.name);
             assert!(layer(import).is_some(), "{import} is not in the table");
         }
     }
@@ -337,8 +337,8 @@ fn imports_go_down_only() {
 #[test]
 fn the_table_holds_no_crate_that_is_gone() {
     let edges = edges();
-    for place in HOUSE {
-        assert!(edges.contains_key(place.name), "{} is not a member of the workspace", place.name);
+    for entry in LAYERS {
+        assert!(edges.contains_key(entry.name), "{} is not a member of the workspace", entry.name);
     }
 }
 
