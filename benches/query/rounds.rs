@@ -1,7 +1,9 @@
 //! Answers per second and CPU per answer, beside a bare hyper server's.
 //!
-//! What must hold: both servers have as many threads, get as many requests from the same client on as many connections,
-//! and have their turn in every round.
+//! # Invariants
+//!
+//! - Both servers have the same number of threads, requests and connections, the same client, and a turn in every
+//!   round.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,7 +1,9 @@
-//! An HTTP/1.1 client that costs little, so that what is measured is the server.
+//! A minimal HTTP/1.1 client, so that measurements show the cost of the server.
 //!
-//! What must hold: one request is in flight per connection, an answer is read to its last byte, and anything but a
-//! 200 with a `Content-Length` is an error.
+//! # Invariants
+//!
+//! - One request is in flight per connection, and an answer is read to its last byte.
+//! - Any answer but a 200 with a `Content-Length` is an error.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};

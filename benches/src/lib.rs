@@ -1,17 +1,19 @@
-//! What the bench targets share: recorded chains and databases of them, clients, and the meters of this process.
+//! Shared support of the bench targets: recorded chains and databases of them, clients, and the meters of this process.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`recorded`] | a recording played by a node of its own, ingested, and what of it there is to ask for |
-//! | [`client`] | an HTTP client that costs little, and the closed loop |
-//! | [`bare`] | the least that an answer over hyper can cost |
+//! | [`recorded`] | a recording, its replay node and database, and the requests that it has answers to |
+//! | [`client`] | a minimal HTTP client, and the closed loop |
+//! | [`bare`] | the minimal hyper server, for comparison |
 //! | [`meter`] | CPU by thread name, memory, load of the machine |
-//! | [`pick`] | choices that look random and are the same in every run |
+//! | [`pick`] | seeded pseudo-random choices |
 //! | [`report`] | figures as text |
 //!
-//! What must hold: a target measures over real sockets and files wherever the product has them, sets up once per
-//! process, and makes the same choices in every run. Absolute figures swing with the machine's other work, so what is
-//! compared is measured in the same run, in turns.
+//! # Invariants
+//!
+//! - A target measures over real sockets and files wherever the product uses them.
+//! - It sets up once per process, and makes the same choices in every run.
+//! - Compared figures are measured in the same run, in turns, because absolute ones vary with the load of the machine.
 
 pub mod bare;
 pub mod client;

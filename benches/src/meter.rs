@@ -1,6 +1,8 @@
-//! The meters of this process, as Linux keeps them in `/proc`.
+//! CPU, memory and load of this process, from `/proc`.
 //!
-//! What must hold: a meter that cannot be read is an error, never a zero.
+//! # Invariants
+//!
+//! - An unreadable figure is an error, never a zero.
 
 use std::fs;
 use std::time::Duration;

@@ -1,7 +1,9 @@
 //! A recording played by a node of its own, ingested, and what of it there is to ask for.
 //!
-//! What must hold: node and ingest meet over real sockets only, and each has threads of its own name, so that their
-//! CPU can be told apart.
+//! # Invariants
+//!
+//! - Node and ingest communicate over real sockets only.
+//! - Their threads have different names, so that their CPU is measured separately.
 
 use std::path::Path;
 use std::sync::Arc;

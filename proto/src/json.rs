@@ -1,26 +1,29 @@
-//! Protobuf wire bytes and the chain's own descriptors in, the JSON that the chain's own REST prints out.
+//! Protobuf to JSON transcoder: prints wire bytes as the chain's own REST does, from the chain's own descriptors.
 //!
-//! What must hold: whatever the bytes, nothing panics; what is written is valid JSON of bounded size and depth;
-//! a refused message leaves the output as it was. Where this crate and a node's REST differ in a value or in the
-//! order of members, this crate is wrong.
+//! # Invariants
+//!
+//! - No input panics. The output is valid JSON of bounded size and depth.
+//! - A refused message leaves the output as it was.
+//! - Values and the order of members are those of a node's REST; any difference is a bug of this module.
+//!
+//! # Structure
 //!
 //! ```text
 //! descriptors --compile--> tables --+
 //! wire bytes ----------- index -----+--> emit --> JSON bytes
 //! ```
 //!
-//! [`Registry`] is built once per set of descriptors (`amendments`, `compile`, `table`). A message is then printed in two steps
+//! [`Registry`] is built once per set of descriptors (`descriptor_patches`, `compile`, `table`). A message is then printed in two steps
 //! (`emit`): its wire bytes are indexed field by field (`wire`), and the fields are written in declaration order
-//! (`scalar`, `text`, `amount`, `clock`, `inline_json`). No tree is built in between.
+//! (`scalar`, `text`, `amount`, `time_json`, `inline_json`). No tree is built in between.
 //!
 //! The rules are those of cosmos gogoproto's `jsonpb` with original names and defaults emitted, applied to the Go
 //! types that gogoproto generates: hence `null` for absent bytes, strings for 64-bit integers, and zero objects
 //! for fields that are not nullable (spec `indexing.md` 4.1).
 
-mod amendments;
 mod amount;
-mod clock;
 mod compile;
+mod descriptor_patches;
 mod emit;
 mod error;
 mod inline_json;
@@ -29,6 +32,7 @@ mod scalar;
 mod signers;
 mod table;
 mod text;
+mod time_json;
 mod tx;
 mod wire;
 

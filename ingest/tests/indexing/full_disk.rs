@@ -8,7 +8,7 @@ use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::block::hash_at;
 use schema::digest::TableDigest;
 use store::{MemStore, Store};
-use testkit::full::Filling;
+use testkit::full_disk_store::FullDiskStore;
 use testkit::live::{Live, hash_of};
 use testkit::{indexed, recording};
 
@@ -21,9 +21,9 @@ async fn play(chain: &Arc<Recording>, shown: u64) -> ReplayNode {
     ReplayNode::start(Arc::clone(chain), Addresses::default(), options).await.unwrap()
 }
 
-async fn live(played: &ReplayNode, chain: &Recording, disk: &Arc<Filling>) -> Live {
+async fn live(played: &ReplayNode, chain: &Recording, disk: &Arc<FullDiskStore>) -> Live {
     let node = Arc::new(Node::new(indexed::endpoints(played).unwrap(), Limits::default()).unwrap());
-    let store: Arc<dyn Store> = Arc::<Filling>::clone(disk);
+    let store: Arc<dyn Store> = Arc::<FullDiskStore>::clone(disk);
     Live::start(node, indexed::config(chain).unwrap(), store).await.unwrap()
 }
 
@@ -35,7 +35,7 @@ async fn undisturbed(chain: &Arc<Recording>, height: u64) -> Vec<TableDigest> {
 }
 
 /// Waits until a commit has met the full disk.
-async fn refused(disk: &Filling) {
+async fn refused(disk: &FullDiskStore) {
     disk.refused().wait_for(|refused| *refused > 0).await.unwrap();
 }
 
@@ -43,7 +43,7 @@ async fn refused(disk: &Filling) {
 async fn blocks_wait_for_room_and_what_is_there_is_read() {
     let chain = chain();
     let played = play(&chain, 80).await;
-    let disk = Arc::new(Filling::new(Arc::new(MemStore::new())));
+    let disk = Arc::new(FullDiskStore::new(Arc::new(MemStore::new())));
     let mut live = live(&played, &chain, &disk).await;
     live.reach(&chain, 80).await.unwrap();
     disk.set_full(true);
@@ -64,7 +64,7 @@ async fn blocks_that_are_to_be_taken_back_wait_for_room() {
     let chain = chain();
     let other = Arc::new(chain.forked(90, 3).unwrap());
     let played = play(&chain, 120).await;
-    let disk = Arc::new(Filling::new(Arc::new(MemStore::new())));
+    let disk = Arc::new(FullDiskStore::new(Arc::new(MemStore::new())));
     let mut live = live(&played, &chain, &disk).await;
     live.reach(&chain, 120).await.unwrap();
     disk.set_full(true);

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use node::{Limits, Node};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use store::{MemStore, Store};
-use testkit::ending::Ending;
+use testkit::crashing_store::CrashingStore;
 use testkit::live::Live;
 use testkit::{indexed, recording};
 
@@ -49,9 +49,9 @@ async fn follow((name, from, to): (&str, u64, u64), seed: u64) -> (u64, Vec<&'st
     }
     let store: Arc<dyn Store> = Arc::new(MemStore::new());
     let begin = async || {
-        let ending = Arc::new(Ending::after(u64::MAX, Arc::clone(&store)));
+        let ending = Arc::new(CrashingStore::after(u64::MAX, Arc::clone(&store)));
         let node = Arc::new(Node::new(all.clone(), Limits::default()).unwrap());
-        let shared = Arc::<Ending>::clone(&ending);
+        let shared = Arc::<CrashingStore>::clone(&ending);
         (Live::start(node, indexed::config(&chain).unwrap(), shared).await.unwrap(), ending)
     };
     let (mut live, mut ending) = begin().await;

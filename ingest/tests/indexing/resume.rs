@@ -9,7 +9,7 @@ use schema::digest::TableDigest;
 use schema::meta::{self, BlockLane, CallLane};
 use schema::rollback::{Impossible, finish_pending, is_pending, rollback};
 use store::{MemStore, RocksOptions, RocksStore, Store};
-use testkit::ending::Ending;
+use testkit::crashing_store::CrashingStore;
 use testkit::{indexed, recording};
 use tokio::sync::watch;
 
@@ -128,7 +128,7 @@ async fn a_rollback_that_ends_between_any_two_commits_is_finished_before_anythin
         let store = Arc::new(MemStore::new());
         let whole: Arc<dyn Store> = Arc::<MemStore>::clone(&store);
         indexed::index(Arc::clone(&recording), Options::default(), Arc::clone(&whole)).await.unwrap();
-        let ending = Ending::after(commits, Arc::<MemStore>::clone(&store) as Arc<dyn Store>);
+        let ending = CrashingStore::after(commits, Arc::<MemStore>::clone(&store) as Arc<dyn Store>);
         let outcome = rollback(&ending, to);
         assert_eq!(is_pending(&*store).unwrap(), commits > 0 && outcome.is_err(), "after {commits} commits");
         if commits % 2 == 1 {

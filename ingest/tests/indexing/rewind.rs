@@ -22,7 +22,7 @@ use store::{
     Table as _, TableSpec,
 };
 use testkit::altered::{AlteredNode, Exchange};
-use testkit::ending::Ending;
+use testkit::crashing_store::CrashingStore;
 use testkit::{indexed, recording};
 use tokio::sync::watch;
 
@@ -196,7 +196,7 @@ async fn a_rewind_that_ends_between_any_two_commits_is_gone_on_with_or_gone_on_f
     let (back, end) = (undisturbed(&recording, to).await, undisturbed(&recording, recording.last()).await);
     for commits in 0.. {
         let store = undisturbed(&recording, recording.last()).await;
-        let outcome = rewind(&Ending::after(commits, Arc::clone(&store)), to);
+        let outcome = rewind(&CrashingStore::after(commits, Arc::clone(&store)), to);
         if commits % 2 == 1 {
             assert_eq!(rewind(&*store, to).unwrap().by, By::UndoRecords);
             assert_same(&*store, &*back, &format!("after {commits} commits"));
@@ -217,7 +217,7 @@ async fn no_lane_is_ahead_of_the_blocks_wherever_a_rewind_of_three_lanes_ends() 
     for commits in 0.. {
         let store: Arc<dyn Store> = Arc::new(MemStore::new());
         copy(&*whole, &*store, schema::TABLES);
-        let outcome = rewind(&Ending::after(commits, Arc::clone(&store)), to);
+        let outcome = rewind(&CrashingStore::after(commits, Arc::clone(&store)), to);
         let snapshot = store.snapshot().unwrap();
         let blocks: BlockLane = meta::read(&*snapshot).unwrap().unwrap();
         let calls: CallLane = meta::read(&*snapshot).unwrap().unwrap();

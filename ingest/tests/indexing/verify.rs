@@ -10,7 +10,7 @@ use ingest::verify::Scope;
 use schema::rollback::{Impossible, finish_pending, is_pending, rollback, take_back};
 use schema::tx::AccountTxs;
 use store::{List as _, Table as _};
-use testkit::ending::Ending;
+use testkit::crashing_store::CrashingStore;
 use testkit::indexed;
 
 use self::damages::Damage;
@@ -125,7 +125,7 @@ async fn taking_back_a_damaged_database_may_end_between_any_two_commits() {
         let (key, _) =
             damages::entry(&*store, AccountTxs::SPEC, |ordinal, len| ordinal + 2 == len && len > 6).unwrap();
         database::delete(&*store, AccountTxs::SPEC, key).unwrap();
-        let outcome = take_back(&Ending::after(commits, std::sync::Arc::clone(&store)), 31);
+        let outcome = take_back(&CrashingStore::after(commits, std::sync::Arc::clone(&store)), 31);
         assert_eq!(is_pending(&*store).unwrap(), commits > 0 && outcome.is_err(), "after {commits} commits");
         if commits > 0 {
             finish_pending(&*store).unwrap();

@@ -3,7 +3,7 @@
 //! Go would also read `0x10`, `010` or `1_000`. A node never writes such digits; a transaction that has them is
 //! refused here, so that the node itself is asked for its JSON.
 
-use crate::json::wire::Flaw;
+use crate::json::wire::WireError;
 
 /// 2^256 - 1, the largest magnitude of a `math.Int`.
 const MAX_INTEGER: &[u8] = b"115792089237316195423570985008687907853269984665640564039457584007913129639935";
@@ -16,7 +16,7 @@ const MAX_DECIMAL: &[u8] =
 const SCALE: usize = 18;
 
 /// A whole number; no bytes mean an unset one, printed as 0.
-pub(crate) fn write_integer(digits: &[u8], out: &mut Vec<u8>) -> Result<(), Flaw> {
+pub(crate) fn write_integer(digits: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let (sign, digits) = split(digits, MAX_INTEGER)?;
     out.push(b'"');
     out.extend_from_slice(sign);
@@ -27,7 +27,7 @@ pub(crate) fn write_integer(digits: &[u8], out: &mut Vec<u8>) -> Result<(), Flaw
 
 /// A number scaled by 10^18, with all 18 digits after the point; no bytes mean an unset one, printed as `"0"`
 /// without a point, as `LegacyDec.MarshalJSON` does.
-pub(crate) fn write_decimal(digits: &[u8], out: &mut Vec<u8>) -> Result<(), Flaw> {
+pub(crate) fn write_decimal(digits: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     if digits.is_empty() {
         out.extend_from_slice(b"\"0\"");
         return Ok(());
@@ -45,7 +45,7 @@ pub(crate) fn write_decimal(digits: &[u8], out: &mut Vec<u8>) -> Result<(), Flaw
 }
 
 /// Sign and digits of a number in its canonical form.
-fn split<'a>(text: &'a [u8], max: &[u8]) -> Result<(&'a [u8], &'a [u8]), Flaw> {
+fn split<'a>(text: &'a [u8], max: &[u8]) -> Result<(&'a [u8], &'a [u8]), WireError> {
     let (sign, digits) = if text.first() == Some(&b'-') { text.split_at(1) } else { text.split_at(0) };
     match digits {
         [] if sign.is_empty() => Ok((b"", b"0")),
@@ -63,9 +63,9 @@ fn split<'a>(text: &'a [u8], max: &[u8]) -> Result<(&'a [u8], &'a [u8]), Flaw> {
 #[cfg(test)]
 mod tests {
     use super::{MAX_INTEGER, write_decimal, write_integer};
-    use crate::json::wire::Flaw;
+    use crate::json::wire::WireError;
 
-    fn written(write: fn(&[u8], &mut Vec<u8>) -> Result<(), Flaw>, digits: &str) -> Option<String> {
+    fn written(write: fn(&[u8], &mut Vec<u8>) -> Result<(), WireError>, digits: &str) -> Option<String> {
         let mut out = Vec::new();
         write(digits.as_bytes(), &mut out).ok()?;
         Some(String::from_utf8(out).unwrap())

@@ -11,12 +11,12 @@ mod map;
 pub(crate) use fields::Scratch;
 
 use crate::json::amount::{write_decimal, write_integer};
-use crate::json::clock::{ZERO_TIME, write_duration, write_span, write_timestamp};
 use crate::json::inline_json::write_compact;
 use crate::json::scalar::{as_i32, write_i32, write_number};
 use crate::json::table::{Absent, Field, Form, Kind, Message, Shape};
 use crate::json::text::{write_base64, write_hex, write_string};
-use crate::json::wire::{Cursor, Flaw, Value};
+use crate::json::time_json::{ZERO_TIME, write_duration, write_span, write_timestamp};
+use crate::json::wire::{Cursor, Value, WireError};
 use crate::json::{Error, Registry};
 use fields::Slot;
 
@@ -238,7 +238,7 @@ impl<'e> Emitter<'e> {
         value: Value<'a>,
     ) -> Result<(), Error> {
         let out = &mut *self.out;
-        let written: Result<(), Flaw> = match field.kind {
+        let written: Result<(), WireError> = match field.kind {
             Kind::Message(index) => return self.message(scratch, index, value.bytes),
             Kind::Number(number) => {
                 write_number(number, value.number, out);
@@ -292,10 +292,10 @@ impl<'e> Emitter<'e> {
     }
 }
 
-fn malformed(message: &Message, reason: Flaw) -> Error {
+fn malformed(message: &Message, reason: WireError) -> Error {
     Error::Malformed { place: message.name.to_string(), reason }
 }
 
-fn malformed_field(message: &Message, field: &Field, reason: Flaw) -> Error {
+fn malformed_field(message: &Message, field: &Field, reason: WireError) -> Error {
     Error::Malformed { place: format!("{}.{}", message.name, field.name()), reason }
 }

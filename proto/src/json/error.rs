@@ -1,4 +1,4 @@
-//! Why a message cannot be printed.
+//! Errors of the descriptor registry and the JSON printer.
 //!
 //! Every error names the place or the limit. [`Error::may_be_cured_by_newer_descriptors`] tells the errors that
 //! a fresh set of descriptors can cure from those that lie in the bytes.

@@ -4,16 +4,16 @@
 //! UTF-8 and surrogates without a partner; both become U+FFFD here, which is what a reader in Go sees.
 
 use crate::json::text::write_replacements;
-use crate::json::wire::Flaw;
+use crate::json::wire::WireError;
 
 /// Copies one JSON value of at most `depth` levels.
-pub(crate) fn write_compact(text: &[u8], depth: usize, out: &mut Vec<u8>) -> Result<(), Flaw> {
+pub(crate) fn write_compact(text: &[u8], depth: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
     let mut copy = Copy { rest: text, out };
     copy.value(depth)?;
     if copy.next().is_some() { Err("JSON with something after its end") } else { Ok(()) }
 }
 
-const CUT_OFF: Flaw = "JSON that is cut off";
+const CUT_OFF: WireError = "JSON that is cut off";
 
 struct Copy<'a, 'o> {
     rest: &'a [u8],
@@ -35,7 +35,7 @@ impl Copy<'_, '_> {
         self.rest = rest;
     }
 
-    fn value(&mut self, depth: usize) -> Result<(), Flaw> {
+    fn value(&mut self, depth: usize) -> Result<(), WireError> {
         match self.next().ok_or(CUT_OFF)? {
             b'{' | b'[' if depth == 0 => Err("JSON that is nested too deep"),
             b'{' => self.items(b'}', |copy| copy.member(depth - 1)),
@@ -48,7 +48,11 @@ impl Copy<'_, '_> {
         }
     }
 
-    fn items(&mut self, close: u8, item: impl Fn(&mut Self) -> Result<(), Flaw>) -> Result<(), Flaw> {
+    fn items(
+        &mut self,
+        close: u8,
+        item: impl Fn(&mut Self) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
         self.take(1);
         if self.next() == Some(close) {
             self.take(1);
@@ -68,7 +72,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    fn member(&mut self, depth: usize) -> Result<(), Flaw> {
+    fn member(&mut self, depth: usize) -> Result<(), WireError> {
         if self.next().ok_or(CUT_OFF)? != b'"' {
             return Err("JSON with a key that is no string");
         }
@@ -80,7 +84,7 @@ impl Copy<'_, '_> {
         self.value(depth)
     }
 
-    fn literal(&mut self, word: &[u8]) -> Result<(), Flaw> {
+    fn literal(&mut self, word: &[u8]) -> Result<(), WireError> {
         if !self.rest.starts_with(word) {
             return Err("JSON with an unknown word");
         }
@@ -88,7 +92,7 @@ impl Copy<'_, '_> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Flaw> {
+    fn number(&mut self) -> Result<(), WireError> {
         let digits = |from: usize, text: &[u8]| {
             text.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
         };
@@ -117,7 +121,7 @@ impl Copy<'_, '_> {
         Ok(())
     }
 
-    fn string(&mut self) -> Result<(), Flaw> {
+    fn string(&mut self) -> Result<(), WireError> {
         self.take(1);
         loop {
             let stop = self.rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\');
@@ -138,7 +142,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    fn escape(&mut self) -> Result<(), Flaw> {
+    fn escape(&mut self) -> Result<(), WireError> {
         match self.rest.get(1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.take(2),
             Some(b'u') => {

@@ -7,8 +7,8 @@ use prost::Message as _;
 use rustc_hash::FxHashMap;
 
 use crate::json::Error;
-use crate::json::amendments::amend;
 use crate::json::compile::compile;
+use crate::json::descriptor_patches::apply_patches;
 use crate::json::table::{Enum, Form, Message};
 
 /// The message and enum types of one chain's application.
@@ -25,13 +25,13 @@ impl Registry {
     /// Compiles the bytes of a `FileDescriptorSet`: the value of `abci_query` for
     /// `/cosmos.reflection.v1.ReflectionService/FileDescriptors`, or the gRPC answer of the same call.
     ///
-    /// Members that released chains print although their descriptors lack them are added (`amendments`).
+    /// Members that released chains print although their descriptors lack them are added (`descriptor_patches`).
     /// A type that some field refers to but that is not in the set is found out only when such a field is
     /// printed. Errors: [`Error::Descriptors`], or [`Error::NotAnApplication`] if the transaction types are
     /// missing.
     pub fn from_descriptors(bytes: &[u8]) -> Result<Self, Error> {
         let mut set = FileDescriptorSet::decode(bytes)?;
-        amend(&mut set);
+        apply_patches(&mut set);
         let (messages, enums) = compile(&set);
         let names: FxHashMap<Box<str>, usize> =
             messages.iter().enumerate().map(|(index, message)| (message.name.clone(), index)).collect();

@@ -1,4 +1,4 @@
-//! Who signs a message, as its `cosmos.msg.v1.signer` option says.
+//! The signers of a message, from its `cosmos.msg.v1.signer` option.
 //!
 //! The option names fields of text, or fields of messages that carry the option themselves
 //! (cosmos-sdk `proto/cosmos/msg/v1/msg.proto`).

@@ -40,7 +40,7 @@ pub fn write_message(
     whole(registry, out, false, |emitter| emitter.message(&mut Scratch::default(), index, bytes))
 }
 
-/// Appends what can be told of a transaction that [`write_tx`] refuses: the last resort, which never fails.
+/// Appends the printable part of a transaction that [`write_tx`] refuses; the last resort, which never fails.
 ///
 /// An Any that cannot be printed (of an unknown type, or with bytes that do not fit) becomes
 /// `{"@type":…,"value":"<base64>"}`; nested ones as deep inside as possible. If the envelope, the body or the

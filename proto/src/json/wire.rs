@@ -4,7 +4,7 @@
 //! dropped, groups skipped whole, field number 0 and a stray end of a group refused.
 
 /// What is wrong with some bytes; the caller adds the place.
-pub(crate) type Flaw = &'static str;
+pub(crate) type WireError = &'static str;
 
 /// How a value is laid out on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next field's number and value; `None` at the end. A group's content is skipped.
-    pub(crate) fn field(&mut self) -> Result<Option<(u32, Value<'a>)>, Flaw> {
+    pub(crate) fn field(&mut self) -> Result<Option<(u32, Value<'a>)>, WireError> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// One bare number, as in a packed list.
-    pub(crate) fn packed(&mut self, wire: Wire) -> Result<u64, Flaw> {
+    pub(crate) fn packed(&mut self, wire: Wire) -> Result<u64, WireError> {
         match wire {
             Wire::Varint => self.varint(),
             Wire::Fixed32 => self.fixed32(),
@@ -76,7 +76,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn tag(&mut self) -> Result<(u32, u64), Flaw> {
+    fn tag(&mut self) -> Result<(u32, u64), WireError> {
         let tag = self.varint()?;
         match u32::try_from(tag >> 3) {
             Ok(number @ 1..=0x1fff_ffff) => Ok((number, tag & 7)),
@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn value(&mut self, layout: u64) -> Result<Value<'a>, Flaw> {
+    fn value(&mut self, layout: u64) -> Result<Value<'a>, WireError> {
         match layout {
             0 => Ok(Value::number(Wire::Varint, self.varint()?)),
             1 => Ok(Value::number(Wire::Fixed64, self.fixed64()?)),
@@ -97,7 +97,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn skip_group(&mut self) -> Result<Value<'a>, Flaw> {
+    fn skip_group(&mut self) -> Result<Value<'a>, WireError> {
         let mut open = 1usize;
         while open > 0 {
             match self.tag()?.1 {
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         Ok(Value::number(Wire::Group, 0))
     }
 
-    fn varint(&mut self) -> Result<u64, Flaw> {
+    fn varint(&mut self) -> Result<u64, WireError> {
         let mut value = 0;
         for (index, &byte) in self.rest.iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * index);
@@ -123,19 +123,19 @@ impl<'a> Cursor<'a> {
         Err(if self.rest.len() < 10 { "cut off inside a number" } else { "a number of more than ten bytes" })
     }
 
-    fn fixed32(&mut self) -> Result<u64, Flaw> {
+    fn fixed32(&mut self) -> Result<u64, WireError> {
         let (head, rest) = self.rest.split_first_chunk().ok_or("cut off inside a 32-bit number")?;
         self.rest = rest;
         Ok(u64::from(u32::from_le_bytes(*head)))
     }
 
-    fn fixed64(&mut self) -> Result<u64, Flaw> {
+    fn fixed64(&mut self) -> Result<u64, WireError> {
         let (head, rest) = self.rest.split_first_chunk().ok_or("cut off inside a 64-bit number")?;
         self.rest = rest;
         Ok(u64::from_le_bytes(*head))
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Flaw> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], WireError> {
         let (head, rest) = self.rest.split_at_checked(length).ok_or("a length beyond the end")?;
         self.rest = rest;
         Ok(head)

@@ -1,6 +1,8 @@
 //! The bytes of an input, taken from its front as numbers and choices.
 //!
-//! Must hold: an input of any length is whole, what is missing is zero, so that cutting a finding short keeps it running.
+//! # Invariants
+//!
+//! - An input of any length is valid: missing bytes are zero, so that a finding can be minimised by truncation.
 
 /// What is left of an input.
 #[derive(Clone, Copy, Debug)]

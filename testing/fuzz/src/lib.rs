@@ -1,4 +1,4 @@
-//! What is fuzzed, and what must hold of whatever comes in.
+//! Fuzz targets and the properties that they check.
 //!
 //! A target is a function of any bytes that stops where something does not hold: not only where there is a panic, but
 //! where what was read is not written again as it was, where an order is not kept, a limit is passed or an answer is a

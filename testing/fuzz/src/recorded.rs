@@ -1,6 +1,9 @@
 //! The recorded chains that inputs begin with and whose rules hold.
 //!
-//! Must hold: opened once for a process; the same recording gives the same seeds.
+//! # Invariants
+//!
+//! - Recordings are opened once per process.
+//! - The same recording gives the same seeds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

@@ -6,9 +6,9 @@ use std::path::Path;
 use bytes::Bytes;
 use http::{HeaderValue, Request};
 use replay::Recording;
-use replay::answers::{Service, Twists, View, answer};
+use replay::answers::{Deviations, Service, View, answer};
+use replay::counters::Counters;
 use replay::recording::FORMAT;
-use replay::tally::Tally;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -139,8 +139,9 @@ fn ask(recording: &Recording, service: Service, shown: u64, target: &str, body: 
         .uri(target)
         .header("x-cosmos-block-height", HeaderValue::from(shown));
     let Ok(request) = request.body(Bytes::copy_from_slice(body)) else { return false };
-    let tally = Tally::default();
-    let view = View { recording, shown, twists: Twists::default(), lagging: &[], tally: &tally };
+    let counters = Counters::default();
+    let view =
+        View { recording, shown, deviations: Deviations::default(), lagging: &[], counters: &counters };
     let one = answer(service, view, &request);
     assert_eq!(one, answer(service, view, &request), "the same question has the same answer");
     one.status.is_success()

@@ -1,6 +1,6 @@
 //! Keys and values of every table: what decodes is written again as it was, in the order that it had.
 //!
-//! [`schema::visit`] says which tables there are, so a new one is fuzzed without a word here.
+//! [`schema::visit`] says which tables there are, so a new one is fuzzed without a change here.
 
 use std::any::TypeId;
 use std::sync::LazyLock;

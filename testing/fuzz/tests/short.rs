@@ -1,7 +1,7 @@
 //! A short run of every target: its seeds, and a bounded number of changed ones.
 //!
 //! `FUZZ_SEED` chooses other changes, `FUZZ_RUNS` more of them. A failure names target and input; `hex` of an input goes
-//! into [`findings`] when it is mended.
+//! into [`findings`] when it is fixed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 

@@ -1,6 +1,8 @@
-//! Reads and changes members of a node's JSON by their path.
+//! Access to members of a node's JSON by JSON pointer (RFC 6901).
 //!
-//! Must hold: a member that is not there, or is something else, is an error that names its path; nothing is added.
+//! # Invariants
+//!
+//! - A missing member or one of another type is an error that names its path; members are never added.
 
 use serde_json::Value;
 

@@ -63,7 +63,7 @@ pub enum Error {
     Fork {
         /// The height.
         height: u64,
-        /// What is odd about it.
+        /// The reason.
         message: String,
     },
     /// A recording was to be played by a node that does not listen for one of its services.

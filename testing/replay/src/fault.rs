@@ -1,4 +1,4 @@
-//! Faults that a replay node plays: slow, refused, torn, late and stale answers, each with a probability.
+//! Fault injection: slow, refused, truncated, stale and false answers, each with a probability.
 //!
 //! Which requests are hit is a function of the seed, the service, the ordinal of the request on that service and the
 //! fault's place in the list: the same seed and the same requests give the same faults. Delays are bounded.
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::answers::{Service, Twist, Twists};
-use crate::chance::{mix, number, unit};
+use crate::answers::{Deviation, Deviations, Service};
+use crate::seeded_rng::{mix, random_at, unit};
 
 /// The longest delay that can be asked for.
 pub const MAX_DELAY: Duration = Duration::from_mins(1);
 
-/// What a `stale` fault takes off the tip when it is not told.
+/// Heights that a `stale` fault without a number takes off the tip.
 const STALE_BY: u64 = 5;
 
 const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50ms, 429, 429=2s (with retry-after), 500, 502, \
@@ -24,7 +24,7 @@ const ALLOWED: &str = "allowed: [comet:|rest:|json-rpc:|executor:] then delay=50
                        lie-header-rehashed, lie-results, lie-events, lie-receipts, other-height, wrong-chain, ws-silent or ws-refused, \
                        then [@probability, 0 to 1]";
 
-/// What goes wrong.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The answer comes this much later.
@@ -38,13 +38,13 @@ pub enum Kind {
     /// Answered as if the tip were this many heights lower.
     Stale(u64),
     /// Answered otherwise than by a sound node.
-    Twist(Twist),
-    /// A twist that carries a height: [`Twist::Pruned`] or [`Twist::PrunedReceipts`].
-    TwistBelow(Twist, u64),
+    Deviation(Deviation),
+    /// A deviation that carries a height: [`Deviation::Pruned`] or [`Deviation::PrunedReceipts`].
+    DeviationBelow(Deviation, u64),
     /// For up to this long after a height is shown, questions about its state are answered from the state of the height
     /// before. The probability is that of a height; later heights end no lag, unless they are eight or more.
     StateLag(Duration),
-    /// Websockets are opened, and nothing is ever said on them.
+    /// Websockets are opened and stay silent.
     WsSilent,
     /// Websockets are refused with 404, as by a proxy that does not pass them on.
     WsRefused,
@@ -71,7 +71,7 @@ pub struct FaultError {
     reason: String,
 }
 
-/// What the faults do to one request.
+/// The combined effects of all faults on one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Effects {
     pub(crate) delay: Duration,
@@ -79,7 +79,7 @@ pub(crate) struct Effects {
     pub(crate) cut: bool,
     pub(crate) hang_up: bool,
     pub(crate) stale_by: u64,
-    pub(crate) twists: Twists,
+    pub(crate) deviations: Deviations,
     pub(crate) websocket: Websocket,
 }
 
@@ -140,20 +140,20 @@ fn kind(what: &str) -> Result<Kind, &'static str> {
             let status = name.parse().ok().and_then(|code: u16| StatusCode::from_u16(code).ok());
             Kind::Status(status.ok_or("unknown status")?, None)
         }
-        (name, height) => return twist(name, height),
+        (name, height) => return deviation(name, height),
     };
     Ok(kind)
 }
 
-fn twist(name: &str, height: Option<&str>) -> Result<Kind, &'static str> {
-    let found = Twist::ALL.iter().find(|(known, _)| *known == name);
-    let (_, twist) = *found.ok_or("unknown kind")?;
-    match (twist.has_height(), height) {
-        (false, None) => Ok(Kind::Twist(twist)),
+fn deviation(name: &str, height: Option<&str>) -> Result<Kind, &'static str> {
+    let found = Deviation::ALL.iter().find(|(known, _)| *known == name);
+    let (_, deviation) = *found.ok_or("unknown kind")?;
+    match (deviation.has_height(), height) {
+        (false, None) => Ok(Kind::Deviation(deviation)),
         (true, Some(height)) => {
             let height =
                 height.parse().map_err(|_| "what is pruned lies below a height, as in pruned=100")?;
-            Ok(Kind::TwistBelow(twist, height))
+            Ok(Kind::DeviationBelow(deviation, height))
         }
         (true, None) => Err("what is pruned lies below a height, as in pruned=100"),
         (false, Some(_)) => Err("this kind takes no value"),
@@ -184,8 +184,8 @@ impl fmt::Display for Fault {
             Kind::Cut => f.write_str("cut")?,
             Kind::HangUp => f.write_str("hang-up")?,
             Kind::Stale(by) => write!(f, "stale={by}")?,
-            Kind::Twist(twist) => f.write_str(twist.name())?,
-            Kind::TwistBelow(twist, height) => write!(f, "{}={height}", twist.name())?,
+            Kind::Deviation(deviation) => f.write_str(deviation.name())?,
+            Kind::DeviationBelow(deviation, height) => write!(f, "{}={height}", deviation.name())?,
             Kind::StateLag(lag) => write!(f, "state-lag={}ms", lag.as_millis())?,
             Kind::WsSilent => f.write_str("ws-silent")?,
             Kind::WsRefused => f.write_str("ws-refused")?,
@@ -198,8 +198,8 @@ impl fmt::Display for Fault {
 pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u64) -> Effects {
     let mut effects = Effects::default();
     for (place, fault) in (0_u64..).zip(faults) {
-        let number = number(seed, &[service as u64, ordinal, place]);
-        if fault.service.is_some_and(|only| only != service) || unit(number) >= fault.probability {
+        let random = random_at(seed, &[service as u64, ordinal, place]);
+        if fault.service.is_some_and(|only| only != service) || unit(random) >= fault.probability {
             continue;
         }
         match fault.kind {
@@ -208,8 +208,8 @@ pub(crate) fn effects(faults: &[Fault], seed: u64, service: Service, ordinal: u6
             Kind::Cut => effects.cut = true,
             Kind::HangUp => effects.hang_up = true,
             Kind::Stale(by) => effects.stale_by = effects.stale_by.max(by),
-            Kind::Twist(twist) => effects.twists.add(twist, mix(number)),
-            Kind::TwistBelow(twist, height) => effects.twists.add(twist, height),
+            Kind::Deviation(deviation) => effects.deviations.add(deviation, mix(random)),
+            Kind::DeviationBelow(deviation, height) => effects.deviations.add(deviation, height),
             // It hits heights, not requests: see `lag`.
             Kind::StateLag(_) => {}
             Kind::WsSilent => effects.websocket = Websocket::Silent,
@@ -228,8 +228,8 @@ pub(crate) fn lag(faults: &[Fault], seed: u64, service: Service, history: u64, h
         _ => None,
     });
     let of_height = lags.map(|(fault, longest)| {
-        let chance = number(seed, &[history, height]);
-        if unit(chance) < fault.probability { longest.mul_f64(unit(mix(chance))) } else { Duration::ZERO }
+        let random = random_at(seed, &[history, height]);
+        if unit(random) < fault.probability { longest.mul_f64(unit(mix(random))) } else { Duration::ZERO }
     });
     of_height.max().unwrap_or_default()
 }
@@ -265,9 +265,9 @@ mod tests {
     }
 
     #[test]
-    fn every_twist_can_be_asked_for_and_is_named_in_the_refusal_of_others() {
-        for (name, twist) in Twist::ALL {
-            let text = if twist.has_height() { format!("{name}=100@1") } else { format!("{name}@0.5") };
+    fn every_deviation_can_be_asked_for_and_is_named_in_the_refusal_of_others() {
+        for (name, deviation) in Deviation::ALL {
+            let text = if deviation.has_height() { format!("{name}=100@1") } else { format!("{name}@0.5") };
             assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
             assert!(ALLOWED.contains(&format!(" {name}")), "{name}");
         }
@@ -277,7 +277,9 @@ mod tests {
     fn a_lie_is_another_one_at_each_request_and_the_same_one_with_the_same_seed() {
         let faults = ["lie-txs".parse().unwrap()];
         let chances = |seed| -> Vec<_> {
-            (0..50).map(|n| effects(&faults, seed, Service::Comet, n).twists.get(Twist::LieTxs)).collect()
+            (0..50)
+                .map(|n| effects(&faults, seed, Service::Comet, n).deviations.get(Deviation::FalseTxs))
+                .collect()
         };
         let mut first = chances(3);
         assert_eq!(first, chances(3));

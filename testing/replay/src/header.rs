@@ -1,6 +1,6 @@
 //! The hash of a `CometBFT` header: the Merkle root over its 14 fields (indexing §17, `types.Header.Hash`).
 //!
-//! Written apart from what the index checks headers with, because the forged chains made with it test those checks.
+//! Independent of the code that the indexer checks headers with, because forged chains test that code.
 
 use chain::time::Timestamp;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::edit::{hex, number, text};
 
-/// The hash of a header in the JSON of `/block`; the error names the member that is odd.
+/// The hash of a header in the JSON of `/block`; the error names the invalid member.
 pub fn header_hash(header: &Value) -> Result<[u8; 32], String> {
     let bytes = |path| hex(header, path).map(|bytes| field_of_bytes(1, &bytes));
     let leaves = [

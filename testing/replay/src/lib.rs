@@ -1,17 +1,21 @@
-//! A node played from a recording, and the recorder that makes one from a live node.
+//! A replay node, which serves a recorded chain over CometBFT RPC, REST and JSON-RPC, and the recorder of a live node.
 //!
-//! Must hold: what a replay node says was said by a real node, or follows exactly from what it said, unless a fault or
-//! a fork was asked for; a question that nobody recorded is answered by a loud error and counted.
+//! # Invariants
 //!
-//! | module | one job |
+//! - Every answer is the recorded text of a real node or follows exactly from it, unless a fault or a fork is set.
+//! - A request without a recorded answer gets an error and is counted.
+//!
+//! # Modules
+//!
+//! | module | contents |
 //! |---|---|
-//! | [`recording`] | the files: read into memory as raw text, and written |
-//! | [`fork`] | another history of a recorded chain, bound together as a real one |
-//! | [`answers`] | request in, answer out: a pure function, no socket involved |
-//! | [`tally`] | what was asked, and what was missing |
-//! | [`fault`] | what goes wrong, how often, and for which requests |
-//! | [`server`] | the servers, the height that is shown, the changes at run time |
-//! | [`mod@record`] | asks a live node everything and writes the files |
+//! | [`recording`] | recording files: reader and writer |
+//! | [`fork`] | a forged, internally consistent fork of a recorded chain |
+//! | [`answers`] | the answer to a request, as a pure function |
+//! | [`counters`] | counters of calls and of requests without a recorded answer |
+//! | [`fault`] | fault injection: kind, probability, service |
+//! | [`server`] | the servers, and control of a running node |
+//! | [`mod@record`] | the recorder of a live node |
 //!
 //! ```no_run
 //! # async fn play() -> Result<(), replay::Error> {
@@ -29,28 +33,29 @@
 //! # }
 //! ```
 
-mod asked;
-mod chance;
 mod edit;
 mod error;
+mod exchange_log;
 mod pace;
-mod stage;
+mod respond;
+mod seeded_rng;
+mod state;
 mod websocket;
 
 pub mod answers;
+pub mod counters;
 pub mod fault;
 pub mod fork;
 pub mod header;
 pub mod record;
 pub mod recording;
 pub mod server;
-pub mod tally;
 
-pub use answers::{Twist, Twists};
+pub use answers::{Deviation, Deviations};
+pub use counters::{Call, Missing};
 pub use error::Error;
 pub use fault::Fault;
 pub use pace::Pace;
 pub use record::{RecordOptions, Recorder, record};
 pub use recording::Recording;
 pub use server::{Addresses, Options, ReplayNode};
-pub use tally::{Call, Missing};

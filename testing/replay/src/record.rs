@@ -1,8 +1,11 @@
 //! Records a live node: every height of a range, what a replay needs to play the chain, and the answers about state that
 //! an index asks for.
 //!
-//! Must hold: the text of a height is written as the node sent it; a failure is asked again or ends the recording,
-//! and is never written as an answer; an interrupted recording goes on only on the chain that it began with.
+//! # Invariants
+//!
+//! - Heights are written as the node sent them, byte for byte.
+//! - A failed request is retried or ends the recording; it is never written as an answer.
+//! - An interrupted recording continues only on the chain that it began with.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::Error;
-use crate::asked::Asked;
+use crate::exchange_log::ExchangeLog;
 use crate::recording::{Height, Line, RecordingWriter, Summary, Trace, raw_txs};
 
 /// The page of transactions that a gateway gives without complaint.
@@ -23,7 +26,7 @@ const PAGE: usize = 100;
 
 const NODE_INFO: &str = "/cosmos/base/tendermint/v1beta1/node_info";
 const EVM_PARAMS: &str = "/minievm/evm/v1/params";
-/// Asked of every chain: answers that say "not here" tell an indexer which chain it is on.
+/// Requested of every chain: answers that say "not here" tell an indexer which chain it is on.
 const STATE: [&str; 5] = [
     NODE_INFO,
     "/cosmos/auth/v1beta1/bech32",
@@ -90,7 +93,7 @@ pub async fn record(
     recorder.finish().await
 }
 
-/// A recording in the making: first [`Recorder::heights`], then whatever an index asks of [`Recorder::node`], and
+/// A recording in the making: first [`Recorder::heights`], then the requests of an indexer to [`Recorder::node`], and
 /// [`Recorder::finish`].
 pub struct Recorder {
     endpoints: Endpoints,
@@ -100,7 +103,7 @@ pub struct Recorder {
     next: u64,
     to: u64,
     options: RecordOptions,
-    asked: Arc<Asked>,
+    asked: Arc<ExchangeLog>,
 }
 
 impl Recorder {
@@ -151,7 +154,7 @@ impl Recorder {
     /// Clients whose answers about state become part of the recording.
     pub fn node(&self) -> Result<Node, Error> {
         let asked = Arc::clone(&self.asked);
-        let observer: Observer = Arc::new(move |exchange| asked.hear(exchange));
+        let observer: Observer = Arc::new(move |exchange| asked.record(exchange));
         // Descriptors by gRPC would not be seen.
         let endpoints = Endpoints { grpc: Vec::new(), ..self.endpoints.clone() };
         Ok(Node::observed(endpoints, self.options.limits, &observer)?)
@@ -219,7 +222,7 @@ impl Source {
         let block = until(Backoff::default(), "block", || comet.block(height)).await?.bytes;
         let block_results =
             until(Backoff::default(), "block_results", || comet.block_results(height)).await?.bytes;
-        let txs = raw_txs(&block).map_err(|e| odd("block", height, &e))?.len();
+        let txs = raw_txs(&block).map_err(|e| malformed("block", height, &e))?.len();
         let rest_txs = if txs == 0 { None } else { Some(self.rest_txs(height, txs).await?) };
         let mut recorded = Height {
             height,
@@ -249,7 +252,7 @@ impl Source {
                 "/cosmos/tx/v1beta1/txs/block/{height}?pagination.limit={PAGE}&pagination.offset={offset}"
             );
             let answer = until(Backoff::default(), "transactions", || self.rest.get(&path, None)).await?;
-            let page: Page<'_> = serde_json::from_slice(&answer).map_err(|e| odd("txs", height, &e))?;
+            let page: Page<'_> = serde_json::from_slice(&answer).map_err(|e| malformed("txs", height, &e))?;
             for tx in page.txs {
                 if all.len() > 1 {
                     all.push(b',');
@@ -318,7 +321,7 @@ impl Source {
             }
         }
         let Some(params) = self.rest_state(writer, EVM_PARAMS).await? else { return Ok(None) };
-        let answer: Answer = serde_json::from_slice(&params).map_err(|e| odd(EVM_PARAMS, to, &e))?;
+        let answer: Answer = serde_json::from_slice(&params).map_err(|e| malformed(EVM_PARAMS, to, &e))?;
         Ok(Some(answer.params.fee_denom))
     }
 
@@ -396,7 +399,7 @@ fn lossy(json: &[u8]) -> String {
     String::from_utf8_lossy(json).into_owned()
 }
 
-fn odd(call: &str, height: u64, error: &serde_json::Error) -> Error {
+fn malformed(call: &str, height: u64, error: &serde_json::Error) -> Error {
     Error::Answer { call: format!("{call} at height {height}"), message: error.to_string() }
 }
 

@@ -1,6 +1,9 @@
-//! The replay node: the servers of a recording, and what can be changed while they run.
+//! The replay node: HTTP servers of a recording, with control of tip, recording and faults while they run.
 //!
-//! Must hold: left to itself, the shown height only grows; stopping answers what was asked before.
+//! # Invariants
+//!
+//! - Without calls of [`ReplayNode::show`] or [`ReplayNode::switch`] the tip only grows.
+//! - [`ReplayNode::stop`] lets requests in flight finish.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,11 +17,12 @@ use web::raw::serve_raw;
 
 use crate::Error;
 use crate::answers::Service;
+use crate::counters::{Call, Missing};
 use crate::fault::Fault;
 use crate::pace::Pace;
 use crate::recording::Recording;
-use crate::stage::{Scene, Stage};
-use crate::tally::{Call, Missing};
+use crate::respond::reply;
+use crate::state::{NodeState, Snapshot};
 
 /// The largest request body: a batch of 1,000 calls fits ten times over (go-ethereum's own limit).
 const MAX_REQUEST: usize = 5 << 20;
@@ -78,7 +82,7 @@ pub struct Options {
 /// A running replay node. Dropping it closes its sockets at once; [`ReplayNode::stop`] is the graceful way.
 #[derive(Debug)]
 pub struct ReplayNode {
-    stage: Arc<Stage>,
+    state: Arc<NodeState>,
     recording: Arc<Recording>,
     addresses: Addresses,
     stop: watch::Sender<bool>,
@@ -96,27 +100,27 @@ impl ReplayNode {
             (None, Some(_)) => recording.first(),
             (None, None) => recording.last(),
         };
-        let stage = Arc::new(Stage::new(Arc::clone(&recording), shown, faults, seed, pace)?);
+        let state = Arc::new(NodeState::new(Arc::clone(&recording), shown, faults, seed, pace)?);
         let (stop, stopped) = watch::channel(false);
         let (mut addresses, mut tasks) = (at, JoinSet::new());
         for service in services(&recording) {
             let (listener, bound) = listen(service, *addresses.of(service)).await?;
             *addresses.of(service) = bound;
-            tasks.spawn(serve(Arc::clone(&stage), service, listener, told(stopped.clone())));
+            tasks.spawn(serve(Arc::clone(&state), service, listener, until_stopped(stopped.clone())));
         }
         if let Some(every) = block_every {
-            let (stage, stopped) = (Arc::clone(&stage), told(stopped));
+            let (state, stopped) = (Arc::clone(&state), until_stopped(stopped));
             tasks.spawn(async move {
                 tokio::select! {
-                    () = stage.grow(every.max(MIN_BLOCK_TIME)) => {}
+                    () = state.grow(every.max(MIN_BLOCK_TIME)) => {}
                     () = stopped => {}
                 }
             });
         }
-        Ok(Self { stage, recording, addresses, stop, tasks })
+        Ok(Self { state, recording, addresses, stop, tasks })
     }
 
-    /// `http://host:port` of the `CometBFT` RPC. Nobody listens there if the recording is of an EVM chain that is no
+    /// `http://host:port` of the `CometBFT` RPC. Nothing listens there if the recording is of an EVM chain that is no
     /// rollup.
     pub fn comet_url(&self) -> String {
         format!("http://{}", self.addresses.comet)
@@ -144,18 +148,18 @@ impl ReplayNode {
 
     /// The recording that is played now.
     pub fn playing(&self) -> Arc<Recording> {
-        self.stage.scene().recording
+        self.state.snapshot().recording
     }
 
     /// The height of the tip.
     pub fn shown(&self) -> u64 {
-        self.stage.scene().shown
+        self.state.snapshot().shown
     }
 
     /// Sets the height of the tip, up or down; it must be a recorded height.
     pub fn show(&self, height: u64) -> Result<(), Error> {
-        self.stage.change(|scene| {
-            scene.shown = height;
+        self.state.change(|snapshot| {
+            snapshot.shown = height;
             Ok(())
         })
     }
@@ -163,16 +167,16 @@ impl ReplayNode {
     /// From now on plays another recording with its tip at `shown`, as a node does that was reset or restored. Requests
     /// see the one or the other, never both; websockets are closed, as when a node is started again.
     ///
-    /// Fails, and changes nothing, when `shown` is not one of its heights or it has a service that nobody listens for.
+    /// Fails, and changes nothing, when `shown` is not one of its heights or it has a service without a listener.
     pub fn switch(&self, recording: Arc<Recording>, shown: u64) -> Result<(), Error> {
         let started = services(&self.recording);
         if let Some(service) = services(&recording).into_iter().find(|service| !started.contains(service)) {
             let name = recording.summary().name.clone();
             return Err(Error::NoListener { name, service: service.name() });
         }
-        self.stage.change(|scene| {
-            scene.history += 1;
-            (scene.recording, scene.shown) = (recording, shown);
+        self.state.change(|snapshot| {
+            snapshot.history += 1;
+            (snapshot.recording, snapshot.shown) = (recording, shown);
             Ok(())
         })
     }
@@ -180,49 +184,49 @@ impl ReplayNode {
     /// From now on plays these faults and no others. Which requests they hit goes on to follow from the seed and the
     /// number of the request since the start.
     pub fn set_faults(&self, faults: Vec<Fault>) {
-        self.always(|scene| scene.faults = faults.into());
+        self.change(|snapshot| snapshot.faults = faults.into());
     }
 
     /// From now on every connection is closed without an answer, to the executor too, until [`ReplayNode::up`];
     /// websockets are closed. What comes in meanwhile is neither counted nor hit by faults.
     pub fn down(&self) {
-        self.always(|scene| scene.down = true);
+        self.change(|snapshot| snapshot.down = true);
     }
 
     /// Answers again.
     pub fn up(&self) {
-        self.always(|scene| scene.down = false);
+        self.change(|snapshot| snapshot.down = false);
     }
 
-    /// Tells of every change of the shown height.
+    /// A receiver of every new tip.
     pub fn watch(&self) -> watch::Receiver<u64> {
-        self.stage.heights()
+        self.state.heights()
     }
 
-    /// The questions that the recording had no answer to.
+    /// Requests without a recorded answer.
     pub fn missing(&self) -> Missing {
-        self.stage.tally.missing()
+        self.state.counters.missing()
     }
 
-    /// How often a kind of call was answered; calls that a fault swallowed do not count.
+    /// Number of answered calls of a kind, without those that a fault swallowed.
     pub fn asked(&self, call: Call) -> u64 {
-        self.stage.tally.asked(call)
+        self.state.counters.asked(call)
     }
 
-    /// How many requests were hit by a fault.
+    /// Number of requests hit by a fault.
     pub fn faulted(&self) -> u64 {
-        self.stage.faulted()
+        self.state.faulted()
     }
 
     /// How many answers about state were those of the height before, by a `state-lag`.
     pub fn lagged(&self) -> u64 {
-        self.stage.tally.lagged()
+        self.state.counters.lagged()
     }
 
     /// A change that leaves the shown height as it is, and so cannot fail.
-    fn always(&self, change: impl FnOnce(&mut Scene)) {
-        let changed = self.stage.change(|scene| {
-            change(scene);
+    fn change(&self, change: impl FnOnce(&mut Snapshot)) {
+        let changed = self.state.change(|snapshot| {
+            change(snapshot);
             Ok(())
         });
         if let Err(e) = changed {
@@ -259,17 +263,17 @@ async fn listen(service: Service, address: SocketAddr) -> Result<(TcpListener, S
 }
 
 async fn serve(
-    stage: Arc<Stage>,
+    state: Arc<NodeState>,
     service: Service,
     listener: TcpListener,
     stopped: impl Future<Output = ()>,
 ) {
     let limits = Limits { body: MAX_REQUEST, ..Limits::default() };
-    serve_raw(listener, limits, move |request| Arc::clone(&stage).reply(service, request), stopped).await;
+    serve_raw(listener, limits, move |request| reply(Arc::clone(&state), service, request), stopped).await;
 }
 
 /// Resolves when the node is stopped or dropped.
-async fn told(mut stopped: watch::Receiver<bool>) {
+async fn until_stopped(mut stopped: watch::Receiver<bool>) {
     if let Err(dropped) = stopped.wait_for(|stopped| *stopped).await {
         tracing::debug!("the replay node was dropped: {dropped}");
     }

@@ -1,10 +1,13 @@
-//! The websocket of the `CometBFT` service: the opening, and one client until it leaves.
+//! The websocket of the `CometBFT` service: handshake, calls and announcements of new heights.
 //!
-//! Must hold: a height is told after it can be asked for, once, and in order; what waits to be sent to a client is one
-//! message, and what is read of one is bounded. A websocket ends when the node is down or plays another history.
+//! Faults: the handshake, every call and every announced height count as requests of the service. Delays apply to them;
+//! faults that hang up, refuse or cut an answer close the websocket. Deviations apply to calls, not to announcements.
 //!
-//! Faults: the opening, every call and every told height are requests of the service. What delays a request delays
-//! them; what would hang up, refuse or cut one ends the websocket. Calls are twisted as over HTTP, told heights are not.
+//! # Invariants
+//!
+//! - Each height is announced once, in order, after it can be requested.
+//! - At most one message waits to be sent to a client, and the size of received messages is bounded.
+//! - A websocket is closed when the node goes down or switches to another recording.
 
 use std::sync::Arc;
 
@@ -21,26 +24,26 @@ use web::takeover::{Socket, TakeOver};
 
 use crate::answers::{Service, Subscriptions};
 use crate::fault::{Effects, Websocket};
-use crate::stage::{Scene, Stage};
+use crate::state::{NodeState, Snapshot};
 
-/// Where it is.
+/// The path of the websocket.
 pub(crate) const PATH: &str = "/websocket";
 
-/// The largest message of a client; calls are short.
+/// Largest message of a client; calls are short.
 const MAX_MESSAGE: usize = 1 << 20;
-/// What is read at a time: there may be as many clients as connections.
+/// Read buffer per client, small because there may be as many clients as connections.
 const READ_BUFFER: usize = 4 << 10;
 
-/// Why a client's websocket ends; none of them is an error.
+/// The end of a client's websocket, which is no error.
 struct End;
 
 /// Answers the request that opens a websocket.
-pub(crate) fn open(stage: Arc<Stage>, request: &Request<Bytes>, kind: Websocket) -> RawReply {
+pub(crate) fn open(state: Arc<NodeState>, request: &Request<Bytes>, kind: Websocket) -> RawReply {
     if kind == Websocket::Refused {
-        return said(StatusCode::NOT_FOUND, "404 page not found\n").into();
+        return plain_text(StatusCode::NOT_FOUND, "404 page not found\n").into();
     }
     let Some(accept) = acceptance(request) else {
-        return said(StatusCode::BAD_REQUEST, "Bad Request\n").into();
+        return plain_text(StatusCode::BAD_REQUEST, "Bad Request\n").into();
     };
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -48,14 +51,14 @@ pub(crate) fn open(stage: Arc<Stage>, request: &Request<Bytes>, kind: Websocket)
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    let scene = stage.scene();
+    let snapshot = state.snapshot();
     let take_over = TakeOver::new(move |socket| async move {
-        let mut scenes = stage.scenes();
+        let mut snapshots = state.snapshots();
         // A closed channel is a node that is gone.
-        let over = scenes.wait_for(|now| now.down || now.history != scene.history);
+        let over = snapshots.wait_for(|now| now.down || now.history != snapshot.history);
         tokio::select! {
             _ = over => {}
-            () = serve(&stage, scene.shown, socket, kind) => {}
+            () = serve(&state, snapshot.shown, socket, kind) => {}
         }
     });
     RawReply::TakeOver(response, take_over)
@@ -77,14 +80,14 @@ fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(token))
 }
 
-fn said(status: StatusCode, text: &'static str) -> Response<Bytes> {
+fn plain_text(status: StatusCode, text: &'static str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from_static(text.as_bytes()));
     *response.status_mut() = status;
     response
 }
 
-/// One client from its first message on; heights above `told` are news.
-async fn serve(stage: &Stage, told: u64, mut socket: Socket, kind: Websocket) {
+/// Serves one client; heights above `announced` are new to it.
+async fn serve(state: &NodeState, announced: u64, mut socket: Socket, kind: Websocket) {
     if kind == Websocket::Silent {
         // Not even a ping is answered.
         match tokio::io::copy(&mut socket, &mut tokio::io::sink()).await {
@@ -98,34 +101,34 @@ async fn serve(stage: &Stage, told: u64, mut socket: Socket, kind: Websocket) {
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
     let socket = WebSocketStream::from_raw_socket(socket, Role::Server, Some(config)).await;
-    let mut client = Client { stage, socket, subscriptions: Subscriptions::default(), told };
+    let mut client = Client { state, socket, subscriptions: Subscriptions::default(), announced };
     let End = client.run().await;
 }
 
 struct Client<'a> {
-    stage: &'a Stage,
+    state: &'a NodeState,
     socket: WebSocketStream<Socket>,
     subscriptions: Subscriptions,
-    /// The last height that was told, or could have been.
-    told: u64,
+    /// The last height that was announced, or had no subscription.
+    announced: u64,
 }
 
 impl Client<'_> {
     async fn run(&mut self) -> End {
-        let mut scenes = self.stage.scenes();
+        let mut snapshots = self.state.snapshots();
         loop {
             let step = tokio::select! {
                 message = self.socket.next() => match message {
-                    Some(Ok(Message::Text(text))) => self.hear(text.as_bytes()).await,
-                    Some(Ok(Message::Binary(bytes))) => self.hear(&bytes).await,
+                    Some(Ok(Message::Text(text))) => self.handle(text.as_bytes()).await,
+                    Some(Ok(Message::Binary(bytes))) => self.handle(&bytes).await,
                     // Pings and closings are answered while the next message is waited for.
                     Some(Ok(_)) => Ok(()),
                     Some(Err(_)) | None => Err(End),
                 },
-                changed = scenes.changed() => match changed {
+                changed = snapshots.changed() => match changed {
                     Ok(()) => {
-                        let scene = scenes.borrow_and_update().clone();
-                        self.tell(&scene).await
+                        let snapshot = snapshots.borrow_and_update().clone();
+                        self.announce(&snapshot).await
                     }
                     Err(_) => Err(End),
                 },
@@ -137,47 +140,48 @@ impl Client<'_> {
     }
 
     /// Answers a call.
-    async fn hear(&mut self, message: &[u8]) -> Result<(), End> {
-        let effects = effects(self.stage).await?;
-        let scene = self.stage.scene();
-        let answer =
-            self.stage.view(Service::Comet, &scene, &effects, |view| self.subscriptions.hear(view, message));
+    async fn handle(&mut self, message: &[u8]) -> Result<(), End> {
+        let effects = effects(self.state).await?;
+        let snapshot = self.state.snapshot();
+        let answer = self
+            .state
+            .view(Service::Comet, &snapshot, &effects, |view| self.subscriptions.handle(view, message));
         match answer {
-            Some(answer) => self.say(&answer).await,
+            Some(answer) => self.send_text(&answer).await,
             None => Ok(()),
         }
     }
 
-    /// Tells of every height that is new since the last time.
-    async fn tell(&mut self, scene: &Scene) -> Result<(), End> {
-        // A lower tip is no news, and what it takes back is told again when it is shown again.
-        self.told = self.told.min(scene.shown);
-        while self.told < scene.shown {
-            self.told += 1;
-            let Some(height) = scene.recording.height(self.told) else { continue };
+    /// Announces every height above the last announced one.
+    async fn announce(&mut self, snapshot: &Snapshot) -> Result<(), End> {
+        // A lower tip is not announced; heights that it takes back are announced again when shown again.
+        self.announced = self.announced.min(snapshot.shown);
+        while self.announced < snapshot.shown {
+            self.announced += 1;
+            let Some(height) = snapshot.recording.height(self.announced) else { continue };
             let events = self.subscriptions.announce(height).map_err(|e| {
-                tracing::error!(height = self.told, "cannot be told on a websocket: {e}");
+                tracing::error!(height = self.announced, "cannot be told on a websocket: {e}");
                 End
             })?;
             if !events.is_empty() {
-                effects(self.stage).await?;
+                effects(self.state).await?;
             }
             for event in events {
-                self.say(&event).await?;
+                self.send_text(&event).await?;
             }
         }
         Ok(())
     }
 
-    async fn say(&mut self, json: &[u8]) -> Result<(), End> {
+    async fn send_text(&mut self, json: &[u8]) -> Result<(), End> {
         let text = String::from_utf8_lossy(json).into_owned();
         self.socket.send(Message::text(text)).await.map_err(|_| End)
     }
 }
 
-/// What the faults do to what is said next; waited for already.
-async fn effects(stage: &Stage) -> Result<Effects, End> {
-    let effects = stage.next_effects(Service::Comet, &stage.scene());
+/// The effects of the faults on the next message, after their delay.
+async fn effects(state: &NodeState) -> Result<Effects, End> {
+    let effects = state.next_effects(Service::Comet, &state.snapshot());
     sleep(effects.delay).await;
     let ends = effects.hang_up || effects.cut || effects.status.is_some();
     if ends { Err(End) } else { Ok(effects) }

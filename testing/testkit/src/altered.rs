@@ -1,6 +1,6 @@
-//! A replayed node some of whose answers are otherwise: what no recorded node said, and some node says.
+//! A replay node whose answers a test can override.
 //!
-//! Every request is answered from the recording first; the test's own function may put another answer in its place.
+//! Every request is answered from the recording first; the function of the test may replace the answer.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
 use node::{Endpoints, Limits, Node};
 use replay::Recording;
-use replay::answers::{Answer, Service, Twists, View, answer};
-use replay::tally::Tally;
+use replay::answers::{Answer, Deviations, Service, View, answer};
+use replay::counters::Counters;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -44,18 +44,20 @@ impl AlteredNode {
         recording: Arc<Recording>,
         alter: impl Fn(Exchange<'_>) -> Answer + Send + Sync + 'static,
     ) -> Result<Self> {
-        let (alter, tally) = (Arc::new(alter), Arc::new(Tally::default()));
+        let (alter, counters) = (Arc::new(alter), Arc::new(Counters::default()));
         let (mut urls, mut tasks) = (Vec::new(), JoinSet::new());
         let requests: Arc<[AtomicU64; Service::ALL.len()]> = Arc::default();
         for service in Service::ALL {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
             urls.push(format!("http://{}", listener.local_addr()?));
-            let (recording, alter, tally) = (Arc::clone(&recording), Arc::clone(&alter), Arc::clone(&tally));
+            let (recording, alter, counters) =
+                (Arc::clone(&recording), Arc::clone(&alter), Arc::clone(&counters));
             let requests = Arc::clone(&requests);
             let reply = move |request: Request<Bytes>| {
                 requests[service as usize].fetch_add(1, Ordering::Relaxed);
-                let (twists, shown) = (Twists::default(), recording.last());
-                let view = View { recording: &recording, shown, twists, lagging: &[], tally: &tally };
+                let (deviations, shown) = (Deviations::default(), recording.last());
+                let view =
+                    View { recording: &recording, shown, deviations, lagging: &[], counters: &counters };
                 let one = |request: &Request<Bytes>| {
                     alter(Exchange { service, request, answer: answer(service, view, request) })
                 };

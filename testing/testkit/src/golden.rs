@@ -1,4 +1,4 @@
-//! What the deployed server answered on the recorded chains, and what may differ from it.
+//! Golden answers of the deployed server on the recorded chains, and the allowed differences.
 //!
 //! The rules are those of `goldens/compare.mjs`; the table of why is in `goldens/README.md`.
 

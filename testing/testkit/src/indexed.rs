@@ -94,7 +94,7 @@ pub fn has_questions(store: &dyn Store) -> Result<bool> {
     Ok(!open.is_empty())
 }
 
-/// Why `ingest` stops, if nobody stops it.
+/// The error with which `ingest` stops unasked.
 pub async fn failure(ingest: &Ingest) -> Result<ingest::Error> {
     let (_nobody, stopped) = watch::channel(false);
     let ended = tokio::time::timeout(PATIENCE_WITH_ERRORS, ingest.run(stopped)).await;

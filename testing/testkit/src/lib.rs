@@ -1,17 +1,17 @@
-//! What cairn's tests share. For tests and benches only.
+//! Shared test support, for tests and benches only.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`altered`] | a replayed node some of whose answers are otherwise |
-//! | [`ending`], [`full`] | stores whose process ends at some commit, or whose disk is full for a while |
-//! | [`indexed`] | a recorded chain, played by a replay node and indexed |
-//! | [`live`] | an ingest that runs while something is done to its node |
-//! | [`golden`] | what the deployed server answered on the same chains, and what may differ |
-//! | [`oracle`] | what the recorded chains said about their own state |
+//! | [`altered`] | a replay node whose answers a test can override |
+//! | [`crashing_store`], [`full_disk_store`] | stores that simulate a crash or a full disk |
+//! | [`indexed`] | a recorded chain, served by a replay node and indexed |
+//! | [`live`] | a running ingest, with control of its node |
+//! | [`golden`] | answers of the deployed server on the same chains, and the allowed differences |
+//! | [`oracle`] | answers of the recorded chains about their own state |
 
 pub mod altered;
-pub mod ending;
-pub mod full;
+pub mod crashing_store;
+pub mod full_disk_store;
 pub mod golden;
 pub mod indexed;
 pub mod live;

@@ -1,4 +1,4 @@
-//! What a recorded chain said about its own state: the questions of a recording's state file, to hold an index against.
+//! Oracle: the answers of a recorded chain about its own state, to compare an index with.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;

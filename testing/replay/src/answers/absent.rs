@@ -1,4 +1,4 @@
-//! Answers about a state that nobody recorded: one that lags by a height, or that of a forked history.
+//! Answers about state that was not recorded: the state of a lagging node, and that of a fork.
 //!
 //! A recording has answers at the heights at which the recorder asked. The state of another height is that of the last
 //! answer at or below it; without one, the contract or object does not exist yet.
@@ -7,13 +7,13 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::envelope::Reply;
-use super::rest::{error, unknown};
+use super::rest_reply::{error, unknown};
 use super::{Answer, View};
 use crate::recording::{Outcome, RestAnswer};
 
 /// `balanceOf(address)`.
 const BALANCE_OF: &str = "0x70a08231";
-const NOBODY: &str = "0x0000000000000000000000000000000000000000000000000000000000000000";
+const ZERO: &str = "0x0000000000000000000000000000000000000000000000000000000000000000";
 
 /// The outcome of a call in the state of `height`.
 pub(super) fn eth_call(view: View<'_>, to: &str, data: &str, height: u64) -> Reply {
@@ -22,7 +22,7 @@ pub(super) fn eth_call(view: View<'_>, to: &str, data: &str, height: u64) -> Rep
         Some(Outcome::Result(raw)) => Reply::Result(raw.clone()),
         Some(Outcome::Error(raw)) => Reply::Error(raw.clone()),
         None if !state.is_called_up_to(to, height) => Reply::text("\"0x\""),
-        None if data.starts_with(BALANCE_OF) => Reply::text(format!("\"{NOBODY}\"")),
+        None if data.starts_with(BALANCE_OF) => Reply::text(format!("\"{ZERO}\"")),
         None => Reply::error(-32000, "Reverted", None),
     }
 }

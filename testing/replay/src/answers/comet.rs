@@ -3,8 +3,6 @@
 //! As `CometBFT` 0.38 does it: a `GET` carries id -1 and answers errors with HTTP 500; a `POST` answers errors with
 //! HTTP 200. The texts of height errors are the node's (`rpc/core/env.go`, `state/store.go`), because clients match them.
 
-use std::collections::BTreeMap;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -13,12 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::comet_reply::{Params, internal, invalid_params, malformed, missing, recorded, unreadable};
 use super::envelope::{self, Calls, Reply};
-use super::{Answer, Twist, View, comet_txs, lies};
-use crate::recording::{Height, Outcome, cometbft_path, items};
-use crate::tally::Call;
-
-pub(super) type Params = BTreeMap<String, String>;
+use super::{Answer, Deviation, View, byzantine, comet_txs};
+use crate::counters::Call;
+use crate::recording::{Height, Outcome, cometbft_path};
 
 pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
     match *request.method() {
@@ -62,7 +59,7 @@ pub(super) fn reply(view: View<'_>, method: &str, params: &Params) -> Reply {
         "tx_search" => (Call::TxSearch, comet_txs::tx_search(view, params)),
         _ => (Call::CometOther, recorded(view, method, params)),
     };
-    view.tally.count(call);
+    view.counters.count(call);
     outcome.unwrap_or_else(|error| error)
 }
 
@@ -90,19 +87,19 @@ fn height<'a>(view: View<'a>, params: &Params) -> Result<&'a Height, Reply> {
 
 fn block(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     let raw = &height(view, params)?.block;
-    lies::block(raw, &view.twists).map(Reply::Result).map_err(|e| unlike(view, "/block", &e))
+    byzantine::block(raw, &view.deviations).map(Reply::Result).map_err(|e| malformed(view, "/block", &e))
 }
 
 fn block_results(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     let height = height(view, params)?;
-    if view.twists.has(Twist::DiscardAbciResponses) {
+    if view.deviations.has(Deviation::DiscardAbciResponses) {
         return Err(internal("node is not persisting finalize block responses"));
     }
-    if view.twists.has(Twist::NoResults) && height.height == view.shown {
+    if view.deviations.has(Deviation::NoResults) && height.height == view.shown {
         return Err(internal(&format!("could not find results for height #{}", height.height)));
     }
-    let results = lies::results(&height.block_results, &view.twists);
-    results.map(Reply::Result).map_err(|e| unlike(view, "/block_results", &e))
+    let results = byzantine::results(&height.block_results, &view.deviations);
+    results.map(Reply::Result).map_err(|e| malformed(view, "/block_results", &e))
 }
 
 /// The header out of the block.
@@ -118,9 +115,10 @@ fn header(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
         block: Inner<'a>,
     }
     let height = height(view, params)?;
-    let outer: Outer<'_> = serde_json::from_slice(&height.block).map_err(|e| odd(view, "/block", &e))?;
-    let header =
-        lies::header(outer.block.header.get(), &view.twists).map_err(|e| unlike(view, "/block", &e))?;
+    let outer: Outer<'_> =
+        serde_json::from_slice(&height.block).map_err(|e| unreadable(view, "/block", &e))?;
+    let header = byzantine::header(outer.block.header.get(), &view.deviations)
+        .map_err(|e| malformed(view, "/block", &e))?;
     Ok(Reply::text(format!(r#"{{"header":{header}}}"#)))
 }
 
@@ -133,11 +131,11 @@ fn status(view: View<'_>) -> Result<Reply, Reply> {
         validator_info: &'a RawValue,
     }
     let raw = recorded_result(view, "status", &Params::new())?;
-    let status: Status<'_> = serde_json::from_slice(raw).map_err(|e| odd(view, "/status", &e))?;
+    let status: Status<'_> = serde_json::from_slice(raw).map_err(|e| unreadable(view, "/status", &e))?;
     let latest = sync_info(view, "latest", view.shown)?;
     let earliest = sync_info(view, "earliest", view.base())?;
-    let node = lies::network(status.node_info.get(), "/network", &view.twists)
-        .map_err(|e| unlike(view, "/status", &e))?;
+    let node = byzantine::network(status.node_info.get(), "/network", &view.deviations)
+        .map_err(|e| malformed(view, "/status", &e))?;
     let validator = status.validator_info;
     Ok(Reply::text(format!(
         r#"{{"node_info":{node},"sync_info":{{{latest},{earliest},"catching_up":false}},"validator_info":{validator}}}"#
@@ -147,7 +145,7 @@ fn status(view: View<'_>) -> Result<Reply, Reply> {
 /// What `/status` says of its latest or earliest block.
 fn sync_info(view: View<'_>, name: &str, height: u64) -> Result<String, Reply> {
     let block = view.recording.height(height).ok_or_else(|| missing(view, &format!("height {height}")))?;
-    let head = block.head().map_err(|e| odd(view, "/block", &e))?;
+    let head = block.head().map_err(|e| unreadable(view, "/block", &e))?;
     let (hash, app_hash, time) = (head.hash, head.app_hash, head.time);
     Ok(format!(
         r#""{name}_block_hash":"{hash}","{name}_app_hash":"{app_hash}","{name}_block_height":"{height}","{name}_block_time":"{time}""#
@@ -174,13 +172,13 @@ fn abci_info(view: View<'_>) -> Result<Reply, Reply> {
         app_hash: String,
     }
     let raw = recorded_result(view, "abci_info", &Params::new())?;
-    let mut info: Response = serde_json::from_slice(raw).map_err(|e| odd(view, "/abci_info", &e))?;
+    let mut info: Response = serde_json::from_slice(raw).map_err(|e| unreadable(view, "/abci_info", &e))?;
     let tip = height(view, &Params::new())?;
     let results: Results =
-        serde_json::from_slice(&tip.block_results).map_err(|e| odd(view, "/block_results", &e))?;
+        serde_json::from_slice(&tip.block_results).map_err(|e| unreadable(view, "/block_results", &e))?;
     info.response.last_block_height = tip.height.to_string();
     info.response.last_block_app_hash = results.app_hash;
-    serde_json::to_string(&info).map(Reply::text).map_err(|e| odd(view, "/abci_info", &e))
+    serde_json::to_string(&info).map(Reply::text).map_err(|e| unreadable(view, "/abci_info", &e))
 }
 
 /// The validators, which were recorded at the last height: they are those of every height whose header names the same set.
@@ -201,17 +199,9 @@ fn validators(view: View<'_>, params: &Params) -> Result<Reply, Reply> {
     }
     params.insert("height".to_owned(), last.to_string());
     let raw = recorded_result(view, "validators", &params)?;
-    let mut answer: Value = serde_json::from_slice(raw).map_err(|e| odd(view, "/validators", &e))?;
+    let mut answer: Value = serde_json::from_slice(raw).map_err(|e| unreadable(view, "/validators", &e))?;
     answer["block_height"] = asked.height.to_string().into();
     Ok(Reply::text(answer.to_string()))
-}
-
-pub(super) fn recorded(view: View<'_>, method: &str, params: &Params) -> Result<Reply, Reply> {
-    match view.recording.state().cometbft(method, params) {
-        Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
-        Some(Outcome::Error(raw)) => Err(Reply::Error(raw.clone())),
-        None => Err(missing(view, &format!("comet {method} {params:?}"))),
-    }
 }
 
 fn recorded_result<'a>(view: View<'a>, method: &str, params: &Params) -> Result<&'a Bytes, Reply> {
@@ -265,29 +255,4 @@ fn signature(method: &str) -> &'static [&'static str] {
         "tx_search" => &["query", "prove", "page", "per_page", "order_by"],
         _ => &[],
     }
-}
-
-/// The items of a raw array, or the loud error.
-pub(super) fn array<'a>(view: View<'_>, what: &str, raw: &'a [u8]) -> Result<Vec<&'a RawValue>, Reply> {
-    items(raw).map_err(|e| odd(view, what, &e))
-}
-
-pub(super) fn missing(view: View<'_>, question: &str) -> Reply {
-    Reply::error(-32000, &view.tally.miss(question), None)
-}
-
-pub(super) fn odd(view: View<'_>, what: &str, error: &serde_json::Error) -> Reply {
-    unlike(view, what, &error.to_string())
-}
-
-fn unlike(view: View<'_>, what: &str, error: &str) -> Reply {
-    missing(view, &format!("a well-formed {what}: {error}"))
-}
-
-pub(super) fn internal(data: &str) -> Reply {
-    Reply::error(-32603, "Internal error", Some(data))
-}
-
-pub(super) fn invalid_params(data: &str) -> Reply {
-    Reply::error(-32602, "Invalid params", Some(data))
 }

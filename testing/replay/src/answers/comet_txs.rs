@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::View;
-use super::comet::{Params, internal, invalid_params, missing, odd, recorded};
+use super::comet_reply::{Params, internal, invalid_params, missing, recorded, unreadable};
 use super::envelope::Reply;
 use super::search::{NoSearch, Page, Wanted, search};
 use crate::recording::Outcome;
@@ -70,9 +70,9 @@ fn found(view: View<'_>, height: u64, index: usize) -> Result<String, Reply> {
         txs_results: Vec<&'a RawValue>,
     }
     let block = view.recording.height(height).ok_or_else(|| missing(view, &format!("height {height}")))?;
-    let raw_txs = block.raw_txs().map_err(|e| odd(view, "/block", &e))?;
+    let raw_txs = block.raw_txs().map_err(|e| unreadable(view, "/block", &e))?;
     let results: Results<'_> =
-        serde_json::from_slice(&block.block_results).map_err(|e| odd(view, "/block_results", &e))?;
+        serde_json::from_slice(&block.block_results).map_err(|e| unreadable(view, "/block_results", &e))?;
     let (Some(raw), Some(result)) = (raw_txs.get(index), results.txs_results.get(index)) else {
         return Err(missing(view, &format!("result {index} of height {height}")));
     };

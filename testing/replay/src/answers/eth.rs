@@ -9,18 +9,15 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::comet::{array, missing};
+use super::comet_reply::{array, missing};
 use super::envelope::{self, Calls, Reply};
-use super::{Answer, Twist, View, absent, ethereum, lies, logs};
+use super::eth_reply::{invalid_params, number_of, recorded, recorded_at, unserved};
+use super::{Answer, Deviation, View, absent, byzantine, ethereum, logs};
+use crate::counters::Call;
 use crate::recording::{Height, Outcome, Trace};
-use crate::tally::Call;
 
 /// A call without a recipient, whose init code returns the height of the state that it runs in.
 const NUMBER: &str = r#"{"data":"0x4360005260206000f3"}"#;
-
-/// The namespaces that minievm serves: a method of one of them may exist, any other does not.
-const NAMESPACES: [&str; 8] =
-    ["eth_", "net_", "txpool_", "web3_", "personal_", "debug_", "miner_", "cosmos_"];
 
 pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
     if request.method() != Method::POST {
@@ -36,7 +33,7 @@ pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
 fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
     let method = &*call.method;
     if !view.recording.is_evm() && !view.recording.is_ethereum() {
-        view.tally.count(Call::EthOther);
+        view.counters.count(Call::EthOther);
         return missing(
             view,
             &format!("json-rpc {method}: {} has no EVM", view.recording.summary().chain_id),
@@ -50,8 +47,8 @@ fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
     if view.recording.is_ethereum() {
         return ethereum::reply(view, call, &params);
     }
-    if view.twists.has(Twist::NoTracing) && method.starts_with("debug_") {
-        view.tally.count(Call::EthOther);
+    if view.deviations.has(Deviation::NoTracing) && method.starts_with("debug_") {
+        view.counters.count(Call::EthOther);
         return unserved(method);
     }
     let (kind, outcome) = match method {
@@ -70,13 +67,13 @@ fn reply(view: View<'_>, call: &envelope::Call<'_>) -> Reply {
         }
         _ => (Call::EthOther, recorded(view, method, call.params)),
     };
-    view.tally.count(kind);
+    view.counters.count(kind);
     outcome.unwrap_or_else(|error| error)
 }
 
 fn block_receipts(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let height = tag(view, params, 0)?;
-    if view.twists.has(Twist::NullReceipts) {
+    if view.deviations.has(Deviation::NullReceipts) {
         return Ok(Reply::null());
     }
     if has_no_receipts(view, height) {
@@ -86,12 +83,12 @@ fn block_receipts(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> 
     let absent = || missing(view, &format!("the receipts of height {height}"));
     let receipts = recorded.eth_receipts.as_ref().ok_or_else(absent)?;
     let odd = |e| missing(view, &format!("well-formed receipts of height {height}: {e}"));
-    lies::receipts(receipts, &view.twists).map(Reply::Result).map_err(odd)
+    byzantine::receipts(receipts, &view.deviations).map(Reply::Result).map_err(odd)
 }
 
 /// Whether the EVM's index of a height is pruned.
 fn has_no_receipts(view: View<'_>, height: u64) -> bool {
-    view.twists.get(Twist::PrunedReceipts).is_some_and(|base| height < base)
+    view.deviations.get(Deviation::PrunedReceipts).is_some_and(|base| height < base)
 }
 
 fn block(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
@@ -112,7 +109,7 @@ fn receipt(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     let Some((height, index)) = view.recording.place_of_receipt(&hash) else {
         return Ok(Reply::null());
     };
-    if view.twists.has(Twist::NullReceipts) || has_no_receipts(view, height) {
+    if view.deviations.has(Deviation::NullReceipts) || has_no_receipts(view, height) {
         return Ok(Reply::null());
     }
     let Some(recorded) = at(view, height)? else { return Ok(Reply::null()) };
@@ -185,7 +182,7 @@ fn transaction(view: View<'_>, raw: Option<&RawValue>, params: &[&RawValue]) -> 
     match view.recording.place_of_receipt(&hash) {
         Some((height, _))
             if height > view.shown
-                || view.twists.has(Twist::NullReceipts)
+                || view.deviations.has(Deviation::NullReceipts)
                 || has_no_receipts(view, height) =>
         {
             Ok(Reply::null())
@@ -211,7 +208,7 @@ fn other_hash(
         hash.and_then(|hash| view.recording.place_of_tx(&hash))
     };
     match height {
-        Some((height, _)) if height <= view.shown && !view.twists.has(Twist::NullReceipts) => {
+        Some((height, _)) if height <= view.shown && !view.deviations.has(Deviation::NullReceipts) => {
             recorded(view, method, raw)
         }
         _ => {
@@ -259,25 +256,6 @@ fn balance(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply> {
     recorded_at(view, "eth_getBalance", &format!(r#"["{address}","{height:#x}"]"#))
 }
 
-pub(super) fn recorded(view: View<'_>, method: &str, params: Option<&RawValue>) -> Result<Reply, Reply> {
-    recorded_at(view, method, params.map_or("[]", RawValue::get))
-}
-
-fn recorded_at(view: View<'_>, method: &str, params: &str) -> Result<Reply, Reply> {
-    match view.recording.state().eth(method, params.as_bytes()) {
-        Some(Outcome::Result(raw)) => Ok(Reply::Result(raw.clone())),
-        Some(Outcome::Error(raw)) => Ok(Reply::Error(raw.clone())),
-        None if NAMESPACES.iter().any(|namespace| method.starts_with(namespace)) => {
-            Err(missing(view, &format!("json-rpc {method} {params}")))
-        }
-        None => Err(unserved(method)),
-    }
-}
-
-fn unserved(method: &str) -> Reply {
-    Reply::error(-32601, &format!("the method {method} does not exist/is not available"), None)
-}
-
 /// The height, nothing above the shown one; loud below the first.
 fn at(view: View<'_>, height: u64) -> Result<Option<&Height>, Reply> {
     if height > view.shown {
@@ -303,19 +281,6 @@ fn tag(view: View<'_>, params: &[&RawValue], position: usize) -> Result<u64, Rep
     number_of(view, text(params, position, "block number")?)
 }
 
-/// A block number: `0x…`, where 0 means 1, or a tag.
-pub(super) fn number_of(view: View<'_>, text: &str) -> Result<u64, Reply> {
-    match text {
-        "latest" | "pending" | "safe" | "finalized" => Ok(view.shown),
-        "earliest" => Ok(1),
-        number => {
-            let digits = number.strip_prefix("0x").unwrap_or("");
-            let height = u64::from_str_radix(digits, 16);
-            height.map(|h| h.max(1)).map_err(|e| invalid_params(&format!("block number {number:?}: {e}")))
-        }
-    }
-}
-
 fn text<'a>(params: &[&'a RawValue], position: usize, what: &str) -> Result<&'a str, Reply> {
     let raw = params.get(position).ok_or_else(|| {
         invalid_params(&format!("missing value for required argument {position}, the {what}"))
@@ -339,8 +304,4 @@ fn call_tracer(view: View<'_>, params: &[&RawValue]) -> Result<(), Reply> {
         Ok(options) if options.tracer == "callTracer" => Ok(()),
         _ => Err(missing(view, &format!("a trace with the options {raw}"))),
     }
-}
-
-pub(super) fn invalid_params(message: &str) -> Reply {
-    Reply::error(-32602, message, None)
 }

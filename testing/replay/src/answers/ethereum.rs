@@ -3,25 +3,13 @@
 //! Only `eth_getLogs` is derived where it was not asked in the very same words: out of the logs of all recorded
 //! receipts, so it knows those transactions and no others.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::View;
-use super::comet::missing;
 use super::envelope::{self, Reply};
-use super::eth::{invalid_params, recorded};
+use super::eth_reply::recorded;
 use super::logs;
-use crate::recording::Outcome;
-use crate::tally::Call;
-
-const BLOCK: &str = "eth_getBlockByNumber";
-
-/// What is looked at of a block.
-#[derive(Deserialize)]
-struct Block {
-    number: String,
-    hash: String,
-}
+use crate::counters::Call;
 
 pub(super) fn reply(view: View<'_>, call: &envelope::Call<'_>, params: &[&RawValue]) -> Reply {
     let method = &*call.method;
@@ -34,52 +22,16 @@ pub(super) fn reply(view: View<'_>, call: &envelope::Call<'_>, params: &[&RawVal
         }
         _ => (kind(method), recorded(view, method, call.params)),
     };
-    view.tally.count(kind);
+    view.counters.count(kind);
     outcome.unwrap_or_else(|error| error)
 }
 
 fn kind(method: &str) -> Call {
     match method {
         "eth_blockNumber" => Call::EthBlockNumber,
-        BLOCK => Call::EthBlock,
+        "eth_getBlockByNumber" => Call::EthBlock,
         "eth_getTransactionReceipt" => Call::EthReceipt,
         "eth_call" => Call::EthCall,
         _ => Call::EthOther,
-    }
-}
-
-/// A block number: `0x…`, or a tag as the chain was when it was recorded.
-pub(super) fn number_of(view: View<'_>, text: &str) -> Result<u64, Reply> {
-    let hex = |text: &str| u64::from_str_radix(text.strip_prefix("0x").unwrap_or_default(), 16);
-    match text {
-        "earliest" => Ok(0),
-        "latest" | "pending" | "safe" | "finalized" => {
-            let tag = if text == "pending" { "latest" } else { text };
-            let block = block(view, &format!(r#"["{tag}",false]"#));
-            let number = block.and_then(|block| hex(&block.number).ok());
-            number.ok_or_else(|| missing(view, &format!("{BLOCK} of the tag {tag}")))
-        }
-        number => hex(number).map_err(|e| invalid_params(&format!("block number {number:?}: {e}"))),
-    }
-}
-
-/// Whether a block with this hash was recorded, up to a last one; on a rollup, is shown.
-pub(super) fn has_block(view: View<'_>, hash: &str, last: u64) -> bool {
-    let is = |known: &str| known.eq_ignore_ascii_case(hash);
-    if view.recording.is_ethereum() {
-        let mut numbers = 0..=last;
-        return numbers.any(|number| {
-            block(view, &format!(r#"["{number:#x}",false]"#)).is_some_and(|block| is(&block.hash))
-        });
-    }
-    let shown = view.recording.heights().iter().take_while(|height| height.height <= last);
-    let mut blocks = shown.filter_map(|height| height.eth_block.as_deref());
-    blocks.any(|raw| serde_json::from_slice::<Block>(raw).is_ok_and(|block| is(&block.hash)))
-}
-
-fn block(view: View<'_>, params: &str) -> Option<Block> {
-    match view.recording.state().eth(BLOCK, params.as_bytes())? {
-        Outcome::Result(raw) => serde_json::from_slice(raw).ok(),
-        Outcome::Error(_) => None,
     }
 }

@@ -17,8 +17,8 @@ use serde_json::{Map, Value};
 use bytes::Bytes;
 
 use super::{Answer, View};
+use crate::counters::Call;
 use crate::recording::{BotAnswer, query_pairs};
-use crate::tally::Call;
 
 const WITHDRAWAL: &str = "/withdrawal/";
 const WITHDRAWALS: &str = "/withdrawals/";
@@ -28,7 +28,7 @@ const LIMITS: (usize, usize) = (10, 100);
 const OF_CLOSED: [&str; 3] = ["withdrawal_proofs", "storage_root", "last_block_hash"];
 
 pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
-    view.tally.count(Call::Executor);
+    view.counters.count(Call::Executor);
     if request.method() != Method::GET {
         return Answer::new(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
     }
@@ -184,5 +184,5 @@ fn failure(text: &str) -> Answer {
 }
 
 fn missing(view: View<'_>, question: &str) -> Answer {
-    Answer::new(StatusCode::NOT_IMPLEMENTED, view.tally.miss(question))
+    Answer::new(StatusCode::NOT_IMPLEMENTED, view.counters.miss(question))
 }

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::comet::{array, missing};
+use super::comet_reply::{array, missing};
 use super::envelope::Reply;
-use super::eth::{invalid_params, number_of};
-use super::ethereum;
-use super::{Twist, View};
+use super::eth_reply::{invalid_params, number_of};
+use super::ethereum_blocks;
+use super::{Deviation, View};
 
 /// The argument of `eth_getLogs`.
 #[derive(Deserialize)]
@@ -107,7 +107,11 @@ pub(super) fn logs(view: View<'_>, params: &[&RawValue]) -> Result<Reply, Reply>
 fn range(view: View<'_>, filter: &Filter) -> Result<(u64, u64), Reply> {
     let bound = |text: &Option<String>| {
         let text = text.as_deref().unwrap_or("latest");
-        if view.recording.is_ethereum() { ethereum::number_of(view, text) } else { number_of(view, text) }
+        if view.recording.is_ethereum() {
+            ethereum_blocks::number_of(view, text)
+        } else {
+            number_of(view, text)
+        }
     };
     let Some(hash) = &filter.block_hash else {
         return Ok((bound(&filter.from_block)?, bound(&filter.to_block)?));
@@ -118,7 +122,7 @@ fn range(view: View<'_>, filter: &Filter) -> Result<(u64, u64), Reply> {
     }
     let first = if view.recording.is_ethereum() { 0 } else { view.recording.first() };
     let last = bound(&None)?;
-    ethereum::has_block(view, hash, last).then_some((first, last)).ok_or_else(|| {
+    ethereum_blocks::has_block(view, hash, last).then_some((first, last)).ok_or_else(|| {
         // A block that was not recorded may well exist.
         missing(view, &format!("eth_getLogs of block {hash}"))
     })
@@ -141,7 +145,7 @@ fn receipts<'a>(view: View<'a>, from: u64, to: u64) -> Result<Vec<Vec<&'a str>>,
         let text = |e| missing(view, &format!("a receipt in UTF-8: {e}"));
         return texts.map(|receipt| logs(receipt.map_err(text)?)).collect();
     }
-    if view.twists.has(Twist::NullReceipts) {
+    if view.deviations.has(Deviation::NullReceipts) {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();

@@ -1,24 +1,31 @@
-//! What a node answers, as a pure function of a recording, the height that is shown, and a request.
+//! The answers of a node, as a pure function of a recording, the height of the tip, and a request.
 //!
-//! Must hold: an answer is the recorded text or follows from it exactly; a question without either is answered by a
-//! loud error and counted, never by a guess; heights above the shown one do not exist.
+//! # Invariants
+//!
+//! - An answer is the recorded text or follows from it exactly.
+//! - Any other request gets an error and is counted; nothing is guessed.
+//! - Heights above the tip do not exist.
 
 mod absent;
+mod byzantine;
 mod comet;
+mod comet_reply;
 mod comet_txs;
+mod deviation;
 mod envelope;
 mod eth;
+mod eth_reply;
 mod ethereum;
+mod ethereum_blocks;
 mod executor;
 mod gateway;
-mod lies;
 mod logs;
 mod query;
 mod rest;
+mod rest_reply;
 mod rest_txs;
 mod search;
 mod subscriptions;
-mod twist;
 mod work;
 
 use base64::Engine as _;
@@ -27,10 +34,10 @@ use bytes::Bytes;
 use http::{Request, StatusCode};
 use sha2::{Digest as _, Sha256};
 
+use crate::counters::Counters;
 use crate::recording::Recording;
-use crate::tally::Tally;
+pub use deviation::{Deviation, Deviations};
 pub(crate) use subscriptions::Subscriptions;
-pub use twist::{Twist, Twists};
 pub(crate) use work::Work;
 
 /// The three services of a node, and the one of its bridge.
@@ -61,41 +68,42 @@ impl Service {
     }
 }
 
-/// What one request sees of a recording.
+/// The part of a recording that one request sees.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The recorded chain.
     pub recording: &'a Recording,
     /// The height of the tip; heights above it do not exist.
     pub shown: u64,
-    /// In what the answer differs from that of a sound node.
-    pub twists: Twists,
+    /// Deviations from the answers of a correct node.
+    pub deviations: Deviations,
     /// Heights whose state is not committed yet: asked for it, the node answers with the state of the height before.
     pub lagging: &'a [u64],
-    /// Where calls and missing questions are counted.
-    pub tally: &'a Tally,
+    /// Counters of calls and of requests without a recorded answer.
+    pub counters: &'a Counters,
 }
 
 impl View<'_> {
     /// The last height whose transactions are executed, and so in the index.
     fn executed(&self) -> u64 {
-        self.shown.saturating_sub(u64::from(self.twists.has(Twist::NoResults)))
+        self.shown.saturating_sub(u64::from(self.deviations.has(Deviation::NoResults)))
     }
 
     /// The first height that is not pruned; a node always has its tip.
     fn base(&self) -> u64 {
-        self.recording.first().max(self.twists.get(Twist::Pruned).unwrap_or(0)).min(self.shown)
+        self.recording.first().max(self.deviations.get(Deviation::Pruned).unwrap_or(0)).min(self.shown)
     }
 
     /// The height that a question by height is answered with: another one if a cache mixes them up.
     fn answered(&self, height: u64) -> u64 {
         let (base, shown) = (self.base(), self.shown);
-        let Some(chance) = self.twists.get(Twist::OtherHeight).filter(|_| (base..=shown).contains(&height))
+        let Some(random) =
+            self.deviations.get(Deviation::OtherHeight).filter(|_| (base..=shown).contains(&height))
         else {
             return height;
         };
         let others = shown - base;
-        let other = base + chance.checked_rem(others).unwrap_or(0);
+        let other = base + random.checked_rem(others).unwrap_or(0);
         if others > 0 && other >= height { other + 1 } else { other }
     }
 
@@ -104,13 +112,13 @@ impl View<'_> {
         if !self.lagging.contains(&height) {
             return height;
         }
-        self.tally.lag();
+        self.counters.lag();
         height.saturating_sub(1)
     }
 
     /// Why there is no state at a height, as the SDK says it; nothing if there may be.
     fn no_state(&self, height: u64) -> Option<String> {
-        let pruned = self.twists.get(Twist::Pruned).is_some_and(|base| height < base.min(self.shown));
+        let pruned = self.deviations.get(Deviation::Pruned).is_some_and(|base| height < base.min(self.shown));
         let latest = self.shown;
         pruned.then(|| {
             format!("failed to load state at height {height}; version mismatch on immutable IAVL tree; version does not exist. Version has either been pruned, or is for a future block height (latest height: {latest})")

@@ -1,7 +1,7 @@
 //! The language of searches, read as CometBFT 0.38 reads it (`libs/pubsub/query/syntax`).
 //!
 //! A query is conditions joined by `AND`: a tag, an operator, a value. Errors have the node's words and its offsets,
-//! which count bytes. Times and dates are told apart and not read: who searches for them gets a loud error.
+//! which count bytes. Times and dates are recognised but not supported: they get an error.
 
 use std::iter::Peekable;
 use std::str::CharIndices;

@@ -12,9 +12,10 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::gateway::{GatewayBlock, gateway_block};
-use super::{Answer, Twist, View, absent, lies, rest_txs};
+use super::rest_reply::{at, error, invalid, missing, ok, unknown, unreadable};
+use super::{Answer, Deviation, View, absent, byzantine, rest_txs};
+use crate::counters::Call;
 use crate::recording::{Height, items, query_pairs};
-use crate::tally::Call;
 
 /// The header that selects the height of a state question.
 const HEIGHT_HEADER: &str = "x-cosmos-block-height";
@@ -46,7 +47,7 @@ pub(super) fn answer(view: View<'_>, request: &Request<Bytes>) -> Answer {
     } else {
         (Call::RestState, state(view, request))
     };
-    view.tally.count(call);
+    view.counters.count(call);
     answer.unwrap_or_else(|error| error)
 }
 
@@ -72,7 +73,7 @@ fn block_txs(view: View<'_>, height: &str, query: &str) -> Result<Answer, Answer
         )));
     }
     let recorded = at(view, view.answered(height))?;
-    let total = recorded.raw_txs().map_err(|e| odd(view, height, &e.to_string()))?.len();
+    let total = recorded.raw_txs().map_err(|e| unreadable(view, height, &e.to_string()))?.len();
     let txs = page(view, recorded, total, query)?;
     let GatewayBlock { block_id, block, .. } = in_gateway_form(view, recorded)?;
     let mut parts = vec![r#"{"txs":["#];
@@ -106,10 +107,10 @@ fn page<'a>(view: View<'_>, recorded: &'a Height, total: usize, query: &str) -> 
         None if total == 0 => return Ok(Vec::new()),
         None => return Err(missing(view, &format!("the REST transactions of height {height}"))),
     };
-    let txs = items(raw).map_err(|e| odd(view, height, &e.to_string()))?;
+    let txs = items(raw).map_err(|e| unreadable(view, height, &e.to_string()))?;
     let whole = offset == 0 && limit >= total;
     if txs.len() != total && !whole {
-        // Which ones did not decode is not recorded, so a part of the block cannot be told exactly.
+        // Which ones did not decode is not recorded, so a part of the block cannot be derived exactly.
         return Err(missing(view, &format!("a page of height {height}, where a transaction did not decode")));
     }
     let page = if whole { 0..txs.len() } else { offset..offset.saturating_add(limit).min(txs.len()) };
@@ -129,8 +130,8 @@ fn decode(view: View<'_>, body: &[u8]) -> Result<Answer, Answer> {
     let (height, index) = view.recording.place_of_tx(&hash).ok_or_else(not_recorded)?;
     let recorded = at(view, height)?;
     let raw = recorded.rest_txs.as_ref().ok_or_else(not_recorded)?;
-    let txs = items(raw).map_err(|e| odd(view, height, &e.to_string()))?;
-    let total = recorded.raw_txs().map_err(|e| odd(view, height, &e.to_string()))?.len();
+    let txs = items(raw).map_err(|e| unreadable(view, height, &e.to_string()))?;
+    let total = recorded.raw_txs().map_err(|e| unreadable(view, height, &e.to_string()))?.len();
     let tx = txs.get(index).filter(|_| txs.len() == total).ok_or_else(not_recorded)?;
     Ok(ok(&[r#"{"tx":"#, tx.get(), "}"]))
 }
@@ -172,16 +173,17 @@ fn state(view: View<'_>, request: &Request<Bytes>) -> Result<Answer, Answer> {
         missing(view, &format!("{method} {path}{at} {body}"))
     })?;
     let status = StatusCode::from_u16(found.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if path != NODE_INFO || !view.twists.has(Twist::WrongChain) {
+    if path != NODE_INFO || !view.deviations.has(Deviation::WrongChain) {
         return Ok(Answer::new(status, found.body.clone()));
     }
     let odd = |e: &str| missing(view, &format!("a well-formed {path}: {e}"));
     let body = std::str::from_utf8(&found.body).map_err(|e| odd(&e.to_string()))?;
-    let body = lies::network(body, "/default_node_info/network", &view.twists).map_err(|e| odd(&e))?;
+    let body =
+        byzantine::network(body, "/default_node_info/network", &view.deviations).map_err(|e| odd(&e))?;
     Ok(Answer::new(status, body))
 }
 
-/// One account as it follows from its transactions; none where that cannot be told, or was recorded.
+/// One account as it follows from its transactions; `None` if that cannot be derived, or the answer was recorded.
 fn account(view: View<'_>, request: &Request<Bytes>, height: Option<u64>) -> Option<Answer> {
     let path = request.uri().path();
     let address = path.strip_prefix(ACCOUNT).filter(|_| request.method() == Method::GET)?;
@@ -203,43 +205,10 @@ fn in_gateway_form(view: View<'_>, height: &Height) -> Result<GatewayBlock, Answ
     let prefix = prefix.ok_or_else(|| missing(view, &format!("GET {BECH32}")))?;
     let prefix: Bech32<'_> =
         serde_json::from_slice(&prefix.body).map_err(|e| missing(view, &format!("GET {BECH32}: {e}")))?;
-    gateway_block(&height.block, prefix.bech32_prefix).map_err(|e| odd(view, height.height, &e))
-}
-
-pub(super) fn at(view: View<'_>, height: u64) -> Result<&Height, Answer> {
-    let first = view.base();
-    view.recording
-        .height(height)
-        .filter(|_| height >= first)
-        .ok_or_else(|| unknown(&format!("height {height} is not available, lowest height is {first}")))
+    gateway_block(&height.block, prefix.bech32_prefix).map_err(|e| unreadable(view, height.height, &e))
 }
 
 fn number(name: &str, text: &str) -> Result<u64, Answer> {
     text.parse()
         .map_err(|_| invalid(&format!("type mismatch, parameter: {name}, error: {text:?} is no number")))
-}
-
-pub(super) fn ok(parts: &[&str]) -> Answer {
-    Answer::new(StatusCode::OK, parts.concat())
-}
-
-pub(super) fn unknown(message: &str) -> Answer {
-    error(StatusCode::INTERNAL_SERVER_ERROR, 2, message)
-}
-
-pub(super) fn invalid(message: &str) -> Answer {
-    error(StatusCode::BAD_REQUEST, 3, message)
-}
-
-pub(super) fn missing(view: View<'_>, question: &str) -> Answer {
-    error(StatusCode::NOT_IMPLEMENTED, 12, &view.tally.miss(question))
-}
-
-pub(super) fn odd(view: View<'_>, height: u64, message: &str) -> Answer {
-    missing(view, &format!("a well-formed height {height}: {message}"))
-}
-
-pub(super) fn error(status: StatusCode, code: u8, message: &str) -> Answer {
-    let body = serde_json::json!({ "code": code, "message": message, "details": [] });
-    Answer::new(status, body.to_string())
 }

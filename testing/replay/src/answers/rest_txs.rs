@@ -2,8 +2,8 @@
 //! transaction.
 //!
 //! As `x/auth/tx` of SDK 0.50 does it (`service.go`, `query.go`): `query`, `page`, `limit` and `order_by` count;
-//! `events` and `pagination.*` of older SDKs are read by nobody. What a node says of bytes that are no transaction
-//! (vote data) is not derived: it must be recorded.
+//! `events` and `pagination.*` of older SDKs are ignored. The answer for bytes that are no transaction (vote data) is not
+//! derived: it must be recorded.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::rest::{at, error, invalid, missing, odd, ok, unknown};
+use super::rest_reply::{at, error, invalid, missing, ok, unknown, unreadable};
 use super::search::{NoSearch, Page, Wanted, hex_as_go, search};
 use super::{Answer, View};
 use crate::recording::{Height, items, query_pairs};
@@ -129,7 +129,7 @@ fn recorded(view: View<'_>, path: &str) -> Result<Answer, Answer> {
 
 fn found(view: View<'_>, height: u64, index: usize) -> Result<Found, NotGiven> {
     let block = at(view, height).map_err(NotGiven::Failed)?;
-    let odd = |message: String| NotGiven::Failed(odd(view, height, &message));
+    let odd = |message: String| NotGiven::Failed(unreadable(view, height, &message));
     let tx = decoded(block, index).map_err(odd)?.ok_or(NotGiven::Undecoded)?;
     let response = response(block, index, tx).map_err(odd)?;
     Ok(Found { tx: tx.to_owned(), response })

@@ -1,7 +1,7 @@
 //! Which transactions a query finds, and which of them are on a page.
 //!
 //! As the key-value index of CometBFT 0.38 does it (`state/txindex/kv`): the conditions must hold for **one** event,
-//! its attributes in any order, together with what is said of the height; `tx.height` without further conditions
+//! its attributes in any order, together with those on the height; `tx.height` without further conditions
 //! stands alone; `tx.hash` overrides all else. Indexes before 0.37 also take conditions from several events: what is
 //! found here is found there. The index begins at the first recorded height, like that of a node whose state was
 //! copied there.
@@ -104,9 +104,9 @@ pub(super) fn hex_as_go(text: &str) -> Result<Vec<u8>, String> {
     hex::decode(text).map_err(|_| "encoding/hex: odd length hex string".to_owned())
 }
 
-/// A query, sorted into what is said of the height and what must hold for an event.
+/// A query, split into bounds of the height and conditions on an event.
 struct Search<'q> {
-    /// Bounds of the height; none if nothing is said of it.
+    /// Bounds of the height, if the query has any.
     heights: Range<'q>,
     /// The one height. Any, if it is 0 (`checkHeightConditions`).
     height: Option<Decimal<'q>>,

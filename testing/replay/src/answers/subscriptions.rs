@@ -1,8 +1,8 @@
-//! What a node says on a websocket: answers to calls, and the events of new heights that a client subscribed to.
+//! Websocket messages of a node: answers to calls, and events of the new heights that a client subscribed to.
 //!
 //! As CometBFT 0.38 does it (`rpc/core/events.go`, `rpc/jsonrpc/server/ws_handler.go`, `types/events.go`,
 //! `types/event_bus.go`): one call a message, a call without an id is not answered, and an event carries the id of the
-//! subscription. Only subscriptions to `NewBlock` and `NewBlockHeader` are played; any other query is missed loudly.
+//! subscription. Only subscriptions to `NewBlock` and `NewBlockHeader` are played; any other query gets an error and is counted.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::View;
-use super::comet::{Params, internal, missing, posted_params, reply};
+use super::comet::{posted_params, reply};
+use super::comet_reply::{Params, internal, missing};
 use super::envelope::{Call, Reply};
 use super::query::{Condition, NoQuery, Op, parse};
+use crate::counters;
 use crate::recording::Height;
-use crate::tally;
 
 const KIND: &str = "tm.event";
 
-/// What can be subscribed to, in the order in which a node tells.
+/// Topics of a subscription, in the order in which a node announces them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Topic {
     NewBlock,
@@ -43,7 +44,7 @@ struct Subscription {
 
 impl Subscriptions {
     /// Takes a message of the client; what to answer, if anything.
-    pub(crate) fn hear(&mut self, view: View<'_>, message: &[u8]) -> Option<Bytes> {
+    pub(crate) fn handle(&mut self, view: View<'_>, message: &[u8]) -> Option<Bytes> {
         let call: Call<'_> = match serde_json::from_slice(message) {
             Ok(call) => call,
             Err(e) => {
@@ -73,7 +74,7 @@ impl Subscriptions {
             }
             _ => return reply(view, method, params),
         };
-        view.tally.count(tally::Call::CometOther);
+        view.counters.count(counters::Call::CometOther);
         changed.map_or_else(|error| error, |()| Reply::text("{}"))
     }
 
@@ -86,7 +87,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// What is told of a new height, a message each; nothing to who subscribed to nothing.
+    /// The events of a new height, one message per subscription.
     pub(crate) fn announce(&self, height: &Height) -> Result<Vec<Bytes>, serde_json::Error> {
         self.held.iter().map(|(topic, held)| held.event(*topic, height)).collect()
     }
@@ -96,7 +97,7 @@ impl Subscriptions {
 fn topic(view: View<'_>, query: &str) -> Result<Topic, Reply> {
     let unplayed = || missing(view, &format!("subscription {query}"));
     let conditions = parse(query).map_err(|none| match none {
-        NoQuery::Said(said) => internal(&format!("failed to parse query: {said}")),
+        NoQuery::Said(message) => internal(&format!("failed to parse query: {message}")),
         NoQuery::Time => unplayed(),
     })?;
     match &conditions[..] {
@@ -216,17 +217,17 @@ impl Subscription {
 impl<'a> From<ResultsAnswer<'a>> for Finalized<'a> {
     fn from(results: ResultsAnswer<'a>) -> Self {
         Self {
-            events: said(results.finalize_block_events),
-            tx_results: said(results.txs_results),
+            events: non_null(results.finalize_block_events),
+            tx_results: non_null(results.txs_results),
             validator_updates: results.validator_updates,
-            consensus_param_updates: said(results.consensus_param_updates),
-            app_hash: said(results.app_hash),
+            consensus_param_updates: non_null(results.consensus_param_updates),
+            app_hash: non_null(results.app_hash),
         }
     }
 }
 
 /// What a member holds, unless it is empty.
-fn said(raw: Option<&RawValue>) -> Option<&RawValue> {
+fn non_null(raw: Option<&RawValue>) -> Option<&RawValue> {
     raw.filter(|raw| !matches!(raw.get(), "null" | "[]" | "\"\""))
 }
 

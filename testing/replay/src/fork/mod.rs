@@ -1,14 +1,16 @@
-//! Another history of a recorded chain: the same up to a height, and different above it.
+//! A forged fork of a recorded chain: equal up to a height, different and internally consistent above it.
 //!
-//! Must hold: everything that binds the heights of a chain to each other binds those of a fork as well, so that nothing
-//! but the other history tells them apart. `data_hash`, `last_results_hash`, `last_block_id.hash` and `block_id.hash` are
-//! those of the forged contents, `app_hash` is that of the forged results before, and the EVM's blocks name each other.
+//! A fork leaves out some transactions, chosen by the seed, with their results, receipts and traces. Indexes and running
+//! sums of the remaining ones are those that a node would compute. All header times are later by the same milliseconds.
 //!
-//! What happened differently is that some transactions did not: a seed says which. They are gone with their results,
-//! receipts and traces; the places and sums of those that stay are those that a node would give them. All header times
-//! are later by the same milliseconds.
+//! # Invariants
 //!
-//! What a fork cannot have: signatures (`last_commit` keeps those of the recorded blocks, which do not sign the forged
+//! - All links between heights are valid: `data_hash`, `last_results_hash`, `last_block_id.hash` and `block_id.hash` are
+//!   those of the forged contents, `app_hash` is that of the forged results before, and EVM blocks name their parents.
+//!
+//! # Limits
+//!
+//! A fork cannot have signatures (`last_commit` keeps those of the recorded blocks, which do not sign the forged
 //! ones), part sets (`parts.hash` stays), EVM hashes that are the Keccak of a header (they are other numbers), and state:
 //! the answers about state are those of the recorded chain at the height or below, and what has none does not exist.
 
@@ -18,8 +20,8 @@ mod evm;
 use sha2::{Digest as _, Sha256};
 
 use crate::Error;
-use crate::chance::{mix, number, unit};
 use crate::recording::{Height, Recording, items};
+use crate::seeded_rng::{mix, random_at, unit};
 
 /// The share of transactions that do not happen in a fork.
 const DROPPED: f64 = 0.25;
@@ -63,7 +65,7 @@ impl Recording {
 }
 
 impl Fork {
-    /// A height after those that `before` tells of, and what the next one says of it.
+    /// The forged height after `before`, and the hashes by which the next height refers to it.
     fn forge(self, height: &Height, before: Before) -> Result<(Height, Before), String> {
         let txs = height.raw_txs().map_err(|e| e.to_string())?.len();
         let kept: Vec<bool> = (0..txs).map(|tx| self.keeps(height.height, tx)).collect();
@@ -91,7 +93,7 @@ impl Fork {
 
     fn keeps(self, height: u64, tx: usize) -> bool {
         let tx = u64::try_from(tx).unwrap_or(u64::MAX);
-        unit(number(self.seed, &[height, tx])) >= DROPPED
+        unit(random_at(self.seed, &[height, tx])) >= DROPPED
     }
 
     /// How much later its blocks are: 1 to 1,000 ms.

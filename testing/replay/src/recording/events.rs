@@ -1,7 +1,9 @@
 //! The transactions of a recording with their events, as a node's index of transactions holds them.
 //!
-//! Must hold: only attributes that the node marks as indexed are there, and only under the names that they can be
-//! searched by; the order is that of the chain.
+//! # Invariants
+//!
+//! - Only attributes that the node marks as indexed are listed, under the names that a search uses.
+//! - The order is that of the chain.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,7 +1,10 @@
 //! A recorded chain in memory: the raw answers of a node per height, and its answers to questions about state.
 //!
-//! Must hold: what is given out is the node's own text, byte for byte; heights are dense from first to last; memory is
-//! the text of the heights once, plus the state answers.
+//! # Invariants
+//!
+//! - All texts are the node's own, byte for byte.
+//! - Heights are dense from first to last.
+//! - Memory is the text of the heights once, plus the answers about state.
 
 mod accounts;
 mod block;
@@ -62,7 +65,7 @@ pub struct Summary {
     pub evm_txs: u64,
     /// Call frames in all traces.
     pub trace_frames: u64,
-    /// The denomination of fees; empty if the recorder was not told.
+    /// The denomination of fees; empty if the recorder did not get it.
     pub fee_denom: String,
     /// Lines of kind `rest` and `eth_call` in the state file.
     pub state_queries: u64,

@@ -59,7 +59,7 @@ pub enum Line<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'a RawValue>,
     },
-    /// An `eth_call` by nobody.
+    /// An `eth_call` without a sender.
     EthCall {
         /// The contract.
         to: &'a str,

@@ -4,9 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Request;
-use replay::answers::{Service, Twist, Twists, View, answer};
+use replay::answers::{Deviation, Deviations, Service, View, answer};
+use replay::counters::Counters;
 use replay::recording::Outcome;
-use replay::tally::Tally;
 use serde_json::{Value, json};
 use sha2::Digest as _;
 
@@ -90,13 +90,13 @@ fn a_height_above_the_shown_one_and_one_below_the_first_are_refused_in_the_nodes
 
 #[test]
 fn results_of_the_tip_alone_may_lag_and_are_missed_in_the_nodes_words() {
-    let tally = Tally::default();
+    let counters = Counters::default();
     let view = View {
         recording: &EVM.recording,
         shown: 9,
-        twists: Twists::from([(Twist::NoResults, 0)]),
+        deviations: Deviations::from([(Deviation::NoResults, 0)]),
         lagging: &[],
-        tally: &tally,
+        counters: &counters,
     };
     let answer = |height: u64| answer(COMET, view, &get(&format!("/block_results?height={height}")));
     assert!(std::str::from_utf8(&answer(9).body).unwrap().contains("could not find results for height #9"));

@@ -1,8 +1,8 @@
 //! The EVM's JSON-RPC against the recordings.
 
-use replay::answers::{Service, Twist, Twists, View, answer};
+use replay::answers::{Deviation, Deviations, Service, View, answer};
+use replay::counters::Counters;
 use replay::recording::Trace;
-use replay::tally::Tally;
 use serde_json::{Value, json};
 
 use crate::{EVM, MOVE, Said, get, parse, post};
@@ -90,13 +90,13 @@ fn every_receipt_and_trace_is_found_by_its_hash() {
 
 #[test]
 fn receipts_are_null_while_the_index_lags() {
-    let tally = Tally::default();
+    let counters = Counters::default();
     let view = View {
         recording: &EVM.recording,
         shown: 226,
-        twists: Twists::from([(Twist::NullReceipts, 0)]),
+        deviations: Deviations::from([(Deviation::NullReceipts, 0)]),
         lagging: &[],
-        tally: &tally,
+        counters: &counters,
     };
     let said = answer(JSON_RPC, view, &post("/", &call("eth_getBlockReceipts", json!(["0x2"]))));
     assert_eq!(&said.body[..], br#"{"jsonrpc":"2.0","id":1,"result":null}"#);

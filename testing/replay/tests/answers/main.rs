@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails there and then.
 
 mod comet;
+mod deviations;
 mod executor;
 mod json_rpc;
 mod lag;
 mod logs;
 mod rest;
 mod searches;
-mod twists;
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -17,8 +17,8 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use http::Request;
 use replay::Recording;
-use replay::answers::{Answer, Service, Twists, View, answer};
-use replay::tally::Tally;
+use replay::answers::{Answer, Deviations, Service, View, answer};
+use replay::counters::Counters;
 use serde_json::Value;
 
 static EVM: LazyLock<Chain> = LazyLock::new(|| Chain::open("evm-scenario"));
@@ -47,31 +47,37 @@ impl Chain {
     }
 
     fn ask_at(&self, shown: u64, service: Service, request: Request<Bytes>) -> Said {
-        self.ask_twisted(Twists::default(), shown, service, &request)
+        self.ask_deviationed(Deviations::default(), shown, service, &request)
     }
 
-    fn ask_twisted(&self, twists: Twists, shown: u64, service: Service, request: &Request<Bytes>) -> Said {
-        self.ask_seeing(twists, &[], shown, service, request)
+    fn ask_deviationed(
+        &self,
+        deviations: Deviations,
+        shown: u64,
+        service: Service,
+        request: &Request<Bytes>,
+    ) -> Said {
+        self.ask_seeing(deviations, &[], shown, service, request)
     }
 
     /// Asks while the state of these heights lags.
     fn ask_lagging(&self, lagging: &[u64], service: Service, request: &Request<Bytes>) -> Said {
-        self.ask_seeing(Twists::default(), lagging, self.recording.last(), service, request)
+        self.ask_seeing(Deviations::default(), lagging, self.recording.last(), service, request)
     }
 
     fn ask_seeing(
         &self,
-        twists: Twists,
+        deviations: Deviations,
         lagging: &[u64],
         shown: u64,
         service: Service,
         request: &Request<Bytes>,
     ) -> Said {
-        let tally = Tally::default();
-        let view = View { recording: &self.recording, shown, twists, lagging, tally: &tally };
+        let counters = Counters::default();
+        let view = View { recording: &self.recording, shown, deviations, lagging, counters: &counters };
         let Answer { status, body } = answer(service, view, request);
         let text = String::from_utf8(body.to_vec()).unwrap();
-        let (missing, lagged) = (tally.missing().count, tally.lagged());
+        let (missing, lagged) = (counters.missing().count, counters.lagged());
         Said { status: status.as_u16(), text, missing, lagged }
     }
 

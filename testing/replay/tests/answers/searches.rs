@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use replay::answers::{Service, Twist};
+use replay::answers::{Deviation, Service};
 use serde_json::{Value, json};
 
 use crate::{Chain, L1, L2, Said, extra, get, post};
@@ -132,14 +132,14 @@ fn a_packet_is_received_at_its_height_and_not_before() {
 #[test]
 fn the_tip_is_not_in_the_index_until_it_is_executed() {
     let query = "recv_packet.packet_sequence='1' AND recv_packet.packet_dst_channel='channel-0'";
-    let tally = replay::tally::Tally::default();
+    let counters = replay::counters::Counters::default();
     for (shown, count) in [(133, "0"), (134, "1")] {
         let view = replay::answers::View {
             recording: &L2.recording,
             shown,
-            twists: [(Twist::NoResults, 0)].into(),
+            deviations: [(Deviation::NoResults, 0)].into(),
             lagging: &[],
-            tally: &tally,
+            counters: &counters,
         };
         let answer = replay::answers::answer(COMET, view, &get(&search_path(query, "")));
         let said: Value = serde_json::from_slice(&answer.body).unwrap();

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use node::{Evm, Kind, Limits};
-use replay::answers::{Service, Twists, View, answer};
-use replay::tally::Tally;
+use replay::answers::{Deviations, Service, View, answer};
+use replay::counters::Counters;
 use replay::{Addresses, Error, Options, Recording, ReplayNode};
 use serde_json::{Value, json};
 
@@ -125,9 +125,14 @@ fn logs_of_the_recorded_pair_are_those_that_its_nodes_gave() {
     for name in ["a", "b"] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/evm-oft").join(name);
         let recording = Recording::open(&dir).unwrap();
-        let tally = Tally::default();
-        let view =
-            View { recording: &recording, shown: 0, twists: Twists::default(), lagging: &[], tally: &tally };
+        let counters = Counters::default();
+        let view = View {
+            recording: &recording,
+            shown: 0,
+            deviations: Deviations::default(),
+            lagging: &[],
+            counters: &counters,
+        };
         let text = zstd::decode_all(fs::File::open(dir.join("state.ndjson.zst")).unwrap()).unwrap();
         let lines = String::from_utf8(text).unwrap();
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -144,7 +149,7 @@ fn logs_of_the_recorded_pair_are_those_that_its_nodes_gave() {
             if said["result"] == json!([]) { empty += 1 } else { found += 1 }
         }
         assert!(found > 5 && empty > 0, "{name}: {found} found, {empty} empty");
-        assert_eq!(tally.missing().count, 0);
+        assert_eq!(counters.missing().count, 0);
     }
 }
 

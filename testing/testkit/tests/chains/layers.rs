@@ -1,21 +1,23 @@
-//! Who may import whom: the crates' own edges, and the owners of outside crates, over `cargo metadata`.
+//! The layer test: allowed dependencies between our crates, owners of external crates, and circular imports between the
+//! modules of one crate.
 //!
-//! Only normal dependencies count: tests may import what they like. An edge that is not in the table is named with what
-//! is allowed, and a crate that is not in the table cannot be added unseen.
+//! Dependencies come from `cargo metadata`, normal ones only; imports are parsed from the sources. A violation is
+//! reported with what is allowed, and a crate without a line in the table is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
-/// A crate, its layer, and what it may import of ours, which must lie in lower layers.
-struct Place {
+/// A crate, its layer, and our crates that it may import, which must be in lower layers.
+struct Layer {
     name: &'static str,
     layer: u8,
     may_import: &'static [&'static str],
 }
 
-const fn place(name: &'static str, layer: u8, may_import: &'static [&'static str]) -> Place {
-    Place { name, layer, may_import }
+const fn entry(name: &'static str, layer: u8, may_import: &'static [&'static str]) -> Layer {
+    Layer { name, layer, may_import }
 }
 
 const EVERY_LIBRARY: &[&str] = &[
@@ -35,38 +37,38 @@ const EVERY_LIBRARY: &[&str] = &[
     "routing-api",
 ];
 
-/// The house, from the ground up.
-const HOUSE: &[Place] = &[
-    place("proto", 0, &[]),
+/// The layers, from the lowest up.
+const LAYERS: &[Layer] = &[
+    entry("proto", 0, &[]),
     // No async, no IO, no storage.
-    place("chain", 2, &["proto"]),
+    entry("chain", 2, &["proto"]),
     // Knows no chain.
-    place("store", 2, &[]),
+    entry("store", 2, &[]),
     // What is where on disk; no IO.
-    place("schema", 3, &["chain", "store"]),
+    entry("schema", 3, &["chain", "store"]),
     // No storage.
-    place("node", 3, &["chain", "proto"]),
+    entry("node", 3, &["chain", "proto"]),
     // Knows no chain and no store.
-    place("web", 3, &[]),
+    entry("web", 3, &[]),
     // Knows the world from files alone.
-    place("registry", 3, &["chain"]),
+    entry("registry", 3, &["chain"]),
     // Pure: no clock, no IO.
-    place("planner", 4, &["chain", "registry"]),
+    entry("planner", 4, &["chain", "registry"]),
     // Pure as well.
-    place("messages", 5, &["chain", "planner", "registry"]),
+    entry("messages", 5, &["chain", "planner", "registry"]),
     // Never `planner`: what is on a chain is followed, not what was planned.
-    place("tracker", 4, &["chain", "node", "registry", "store"]),
-    place("ingest", 4, &["chain", "node", "schema", "store", "proto"]),
+    entry("tracker", 4, &["chain", "node", "registry", "store"]),
+    entry("ingest", 4, &["chain", "node", "schema", "store", "proto"]),
     // Never `node`: answering a request never asks one.
-    place("query", 4, &["chain", "schema", "store", "web"]),
-    // Never `ingest`, which must not be able to tell a replay from a node.
-    place("replay", 4, &["chain", "node", "web"]),
+    entry("query", 4, &["chain", "schema", "store", "web"]),
+    // Never `ingest`, which must not be able to distinguish a replay node.
+    entry("replay", 4, &["chain", "node", "web"]),
     // Never `schema`, `ingest` or `query`: it has a database of its own.
-    place("routing-api", 6, &["chain", "messages", "node", "planner", "registry", "store", "tracker", "web"]),
-    place("cli", 7, EVERY_LIBRARY),
-    place("testkit", 7, EVERY_LIBRARY),
-    // Whatever reads what others send.
-    place(
+    entry("routing-api", 6, &["chain", "messages", "node", "planner", "registry", "store", "tracker", "web"]),
+    entry("cli", 7, EVERY_LIBRARY),
+    entry("testkit", 7, EVERY_LIBRARY),
+    // The parsers of untrusted input.
+    entry(
         "fuzz",
         8,
         &[
@@ -74,7 +76,7 @@ const HOUSE: &[Place] = &[
             "ingest", "query", "replay", "testkit",
         ],
     ),
-    place(
+    entry(
         "benches",
         8,
         &[
@@ -109,7 +111,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("tokio-tungstenite", &["node", "replay"]),
     ("cosmrs", &["chain", "proto"]),
     ("alloy", &["chain", "messages", "tracker"]),
-    // Who may wait.
+    // Async crates only.
     (
         "tokio",
         &["node", "web", "ingest", "replay", "tracker", "routing-api", "cli", "testkit", "fuzz", "benches"],
@@ -129,6 +131,141 @@ const PATHS: &[(&str, &str)] = &[
     ("hyper::client", "node"),
     ("hyper_util::client", "node"),
 ];
+
+/// Circles of imports between the modules of one crate that are still there. None may be added.
+const CIRCLES: &[&str] = &[
+    "cli: logging reread route serve settings settings::file settings::given settings::print settings::read",
+    "ingest: daemon lanes prepare pruned",
+    "ingest: derive::block endorse error lane link marks nft::asker nft::wanted \
+     release settled source source::answers source::blocks source::registry",
+    "ingest: index::nft index::nft::step",
+    "ingest: rich rich::ledger rich::reconcile",
+    "ingest: verify::chain verify::state",
+    "messages: evm hook layer_zero txs",
+    "node: lib comet endpoint heads member pool round rpc state_at status transport websocket",
+    "node: cosmos pages search state",
+    "planner: bound search",
+    "query: indexer names",
+    "registry: fingerprint model snapshot",
+    "routing-api: api::msgs api::op_hook",
+    "store: batch engine",
+    "store: ranked ranked::towers",
+    "store: rocks rocks::damage rocks::follower rocks::skipped rocks::snapshot",
+    "store: rocks::fault rocks::space",
+    "store: txn txn::before txn::overlay",
+    "tracker: limiter nodes search",
+    "tracker: queue record tables",
+    "web: app call endpoint health router",
+];
+
+/// The path of a module or an item from the root of its crate.
+type Module = Vec<String>;
+
+/// The sources of one crate: its modules, each with the paths that its module-level `use` items name. An item of
+/// `pub use` is a re-export and no import; an import of one leads to the module that it re-exports.
+#[derive(Default)]
+struct Sources {
+    imports: BTreeMap<Module, Vec<Module>>,
+    exports: BTreeMap<Module, Vec<Module>>,
+}
+
+impl Sources {
+    fn read(&mut self, folder: &Path, module: &[String]) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let of_root = matches!(name.as_str(), "lib" | "main" | "mod");
+            let inner = if of_root { module.to_vec() } else { [module, &[name]].concat() };
+            if path.is_dir() {
+                self.read(&path, &inner);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                self.add(inner, &std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+
+    /// Unit tests are indented, and so not read.
+    fn add(&mut self, module: Module, text: &str) {
+        let (mut imports, mut exports) = (Vec::new(), Vec::new());
+        for (at, _) in text.match_indices("use ") {
+            let item = text[at + 4..].split(';').next().unwrap();
+            match text[..at].rsplit('\n').next() {
+                Some("") => flatten(&module, item, &mut imports),
+                Some("pub " | "pub(crate) " | "pub(super) ") => flatten(&module, item, &mut exports),
+                _ => {}
+            }
+        }
+        self.imports.entry(module.clone()).or_default().extend(imports);
+        self.exports.entry(module).or_default().extend(exports);
+    }
+
+    /// The module that defines the item at `path`, through at most `depth` re-exports.
+    fn module_of(&self, path: &[String], depth: u8) -> Option<Module> {
+        let length = (0..=path.len()).rev().find(|&length| self.imports.contains_key(&path[..length]))?;
+        let (module, item) = path.split_at(length);
+        let mut exports = self.exports[module].iter();
+        let export = item.first().and_then(|item| exports.find(|export| export.last() == Some(item)));
+        match export {
+            Some(export) if depth > 0 && export[..] != *path => self.module_of(export, depth - 1),
+            _ => Some(module.to_vec()),
+        }
+    }
+
+    /// Groups of modules each of which imports every other one, directly or through others.
+    fn circles(&self) -> BTreeSet<String> {
+        let imports = |from: &Module| {
+            let modules = self.imports[from].iter().filter_map(|path| self.module_of(path, 4));
+            modules.filter(|to| to != from).collect::<BTreeSet<_>>()
+        };
+        let edges: BTreeMap<Module, BTreeSet<Module>> =
+            self.imports.keys().map(|from| (from.clone(), imports(from))).collect();
+        let all: BTreeMap<_, _> = edges.keys().map(|from| (from, reachable(&edges, from))).collect();
+        let circle = |of: &Module| {
+            let members = all[of].iter().filter(|to| all[*to].contains(of));
+            let name = |module: &Module| if module.is_empty() { "lib".to_owned() } else { module.join("::") };
+            members.map(|module| name(module)).collect::<Vec<_>>().join(" ")
+        };
+        all.iter().filter(|(from, found)| found.contains(**from)).map(|(from, _)| circle(from)).collect()
+    }
+}
+
+fn reachable<'a>(edges: &'a BTreeMap<Module, BTreeSet<Module>>, from: &'a Module) -> BTreeSet<&'a Module> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(module) = open.pop() {
+        open.extend(edges[module].iter().filter(|to| found.insert(*to)));
+    }
+    found
+}
+
+/// The paths of a `use` item from the crate root; those into other crates lead nowhere.
+fn flatten(module: &[String], item: &str, paths: &mut Vec<Module>) {
+    if let Some((prefix, rest)) = item.split_once('{') {
+        let (mut depth, mut start) = (0, 0);
+        let rest = rest.trim_end().strip_suffix('}').unwrap_or(rest);
+        for (at, letter) in rest.char_indices().chain([(rest.len(), ',')]) {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    flatten(module, &format!("{prefix}{}", rest[start..at].trim()), paths);
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+        return;
+    }
+    let path = item.split(" as ").next().unwrap_or(item).trim();
+    let mut whole = module.to_vec();
+    for name in path.split("::").filter(|name| *name != "self") {
+        match name {
+            "crate" => whole.clear(),
+            "super" => drop(whole.pop()),
+            name => whole.push(name.to_owned()),
+        }
+    }
+    paths.push(whole);
+}
 
 /// Normal dependencies of each member of the workspace, ours and others'.
 type Edges = BTreeMap<String, Vec<String>>;
@@ -150,15 +287,15 @@ fn edges() -> Edges {
 fn violations(edges: &Edges) -> Vec<String> {
     let mut found = Vec::new();
     for (from, imports) in edges {
-        let Some(place) = HOUSE.iter().find(|place| place.name == from) else {
+        let Some(entry) = LAYERS.iter().find(|entry| entry.name == from) else {
             found.push(format!(
                 "`{from}` is not in the table: say which layer it is in and what it may import"
             ));
             continue;
         };
         for to in imports {
-            if edges.contains_key(to) && !place.may_import.contains(&to.as_str()) {
-                found.push(format!("`{from}` imports `{to}`; it may import {:?}", place.may_import));
+            if edges.contains_key(to) && !entry.may_import.contains(&to.as_str()) {
+                found.push(format!("`{from}` imports `{to}`; it may import {:?}", entry.may_import));
             }
             let owners = OWNERS.iter().find(|(name, _)| name == to).map_or(&[][..], |(_, owners)| owners);
             if !owners.is_empty() && !owners.contains(&from.as_str()) {
@@ -188,10 +325,10 @@ fn a_forbidden_edge_is_named() {
 
 #[test]
 fn imports_go_down_only() {
-    let layer = |name: &str| HOUSE.iter().find(|place| place.name == name).map(|place| place.layer);
-    for place in HOUSE {
-        for import in place.may_import {
-            assert!(layer(import) < Some(place.layer), "{} may not import {import}", place.name);
+    let layer = |name: &str| LAYERS.iter().find(|entry| entry.name == name).map(|entry| entry.layer);
+    for entry in LAYERS {
+        for import in entry.may_import {
+            assert!(layer(import) < Some(entry.layer), "{} may not import {import}", entry.name);
             assert!(layer(import).is_some(), "{import} is not in the table");
         }
     }
@@ -200,8 +337,8 @@ fn imports_go_down_only() {
 #[test]
 fn the_table_holds_no_crate_that_is_gone() {
     let edges = edges();
-    for place in HOUSE {
-        assert!(edges.contains_key(place.name), "{} is not a member of the workspace", place.name);
+    for entry in LAYERS {
+        assert!(edges.contains_key(entry.name), "{} is not a member of the workspace", entry.name);
     }
 }
 
@@ -223,4 +360,33 @@ fn servers_are_webs_and_client_connections_are_nodes() {
             }
         }
     }
+}
+
+#[test]
+fn modules_import_each_other_in_no_circle() {
+    let mut found = BTreeSet::new();
+    for package in metadata().packages {
+        let (mut sources, folder) = (Sources::default(), package.manifest_path.with_file_name("src"));
+        sources.read(folder.as_std_path(), &[]);
+        found.extend(sources.circles().iter().map(|modules| format!("{}: {modules}", package.name)));
+    }
+    let known: BTreeSet<String> = CIRCLES.iter().map(|circle| (*circle).to_owned()).collect();
+    let new: Vec<_> = found.difference(&known).collect();
+    let gone: Vec<_> = known.difference(&found).collect();
+    assert!(new.is_empty() && gone.is_empty(), "new: {new:#?}; gone, remove from `CIRCLES`: {gone:#?}");
+}
+
+#[test]
+fn a_circle_is_found_through_a_re_export_and_in_groups() {
+    let mut sources = Sources::default();
+    for (module, text) in [
+        ("", "mod a;\npub use b::inner::Thing;\n"),
+        ("a", "use crate::{Thing, c::{self, Other as Another}};\n"),
+        ("b", "use super::c;\n"),
+        ("b::inner", "use std::fmt;\nuse super::super::a::Item;\n"),
+        ("c", "mod tests {\n    use crate::a::Item;\n}\n"),
+    ] {
+        sources.add(module.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect(), text);
+    }
+    assert_eq!(sources.circles(), BTreeSet::from(["a b::inner".to_owned()]));
 }

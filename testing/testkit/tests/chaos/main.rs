@@ -1,4 +1,4 @@
-//! Everything that can go wrong, at random and together: the index ends as that of an undisturbed run, and whoever read the
+//! Chaos test, all faults at random and together: the index ends as that of an undisturbed run, and a client that read the
 //! API meanwhile only ever saw prefixes of true histories.
 //!
 //! A run is a function of its seed but for the scheduling of threads. `CHAOS_SEED` is the first seed, `CHAOS_RUNS` the

@@ -11,8 +11,8 @@ use schema::nft::Questions;
 use store::key::All;
 use store::{MemStore, Order, RocksOptions, RocksStore, Store};
 use tempfile::TempDir;
-use testkit::ending::Ending;
-use testkit::full::Filling;
+use testkit::crashing_store::CrashingStore;
+use testkit::full_disk_store::FullDiskStore;
 use testkit::indexed;
 use testkit::live::Live;
 use tokio::task::JoinHandle;
@@ -53,7 +53,7 @@ pub(crate) struct World {
     shown: u64,
     truths: Truths,
     nodes: Vec<ReplayNode>,
-    disk: Arc<Filling>,
+    disk: Arc<FullDiskStore>,
     disk_is_full: bool,
     life: Option<Life>,
     story: Vec<String>,
@@ -66,7 +66,7 @@ pub(crate) struct World {
 struct Life {
     starting: Option<JoinHandle<Result<Live>>>,
     live: Option<Live>,
-    ending: Arc<Ending>,
+    ending: Arc<CrashingStore>,
 }
 
 impl Life {
@@ -116,7 +116,7 @@ impl World {
         let truths = Truths::default();
         truths.add(&chain);
         let story = vec![format!("{name} to {shown} by {} endpoints", nodes.len())];
-        let disk = Arc::new(Filling::new(store));
+        let disk = Arc::new(FullDiskStore::new(store));
         Ok(Self {
             dice,
             chain,
@@ -167,7 +167,7 @@ impl World {
     }
 
     fn store(&self) -> Arc<dyn Store> {
-        Arc::<Filling>::clone(&self.disk)
+        Arc::<FullDiskStore>::clone(&self.disk)
     }
 
     /// Starts an index on what there is.
@@ -183,12 +183,12 @@ impl World {
             }
         }
         let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
-        let ending = Arc::new(Ending::after(u64::MAX, self.store()));
+        let ending = Arc::new(CrashingStore::after(u64::MAX, self.store()));
         // As a daemon's: results that are missing below the tip are no reason to end.
         let keep_trying = Some(Duration::from_millis(50));
         let config = Config { keep_trying, ..indexed::config(&self.chain)? };
         let node = Arc::new(Node::new(all, limits)?);
-        let store = Arc::<Ending>::clone(&ending);
+        let store = Arc::<CrashingStore>::clone(&ending);
         let starting = tokio::spawn(Live::start(node, config, store));
         self.life = Some(Life { starting: Some(starting), live: None, ending });
         Ok(())

@@ -1,8 +1,11 @@
-//! The answers that an index got from a node: what it requests is what a recording must have.
+//! The log of requests that an indexer made while recording, with their answers: the state part of a recording.
 //!
-//! Must hold: blocks, results, receipts and traces are left out, because a recording has them by height, and so is what
-//! follows from them. Of several answers to a question a result is kept rather than an error, and the last rather than an
-//! earlier one: the index asks again until an answer is final. It is all in memory, as in a replay of the recording.
+//! # Invariants
+//!
+//! - Blocks, results, receipts, traces and all that follows from them are left out: a recording has them by height.
+//! - Of several answers to a request, a result is kept rather than an error, and the last rather than an earlier one,
+//!   because the indexer retries until an answer is final.
+//! - All answers are in memory, as they are when the recording is replayed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -40,7 +43,7 @@ const NOT_RECORDED: &str = "not recorded: ";
 
 /// The answers so far.
 #[derive(Debug, Default)]
-pub(crate) struct Asked(Mutex<BTreeMap<Question, Answer>>);
+pub(crate) struct ExchangeLog(Mutex<BTreeMap<Question, Answer>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Question {
@@ -76,15 +79,15 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-impl Asked {
-    /// Keeps what is an answer about state.
-    pub(crate) fn hear(&self, exchange: Exchange<'_>) {
+impl ExchangeLog {
+    /// Keeps the exchange if its answer is about state.
+    pub(crate) fn record(&self, exchange: Exchange<'_>) {
         let Exchange { service, path, state_height: height, status, .. } = exchange;
         if OF_HEIGHTS.iter().any(|start| path.starts_with(start)) {
             return;
         }
         if service == "json-rpc" {
-            self.hear_calls(exchange);
+            self.record_calls(exchange);
             return;
         }
         let Ok(answer) = serde_json::from_slice::<&RawValue>(exchange.answer) else { return };
@@ -99,7 +102,7 @@ impl Asked {
     }
 
     /// The calls of a request, single or a batch, and what each was answered with.
-    fn hear_calls(&self, exchange: Exchange<'_>) {
+    fn record_calls(&self, exchange: Exchange<'_>) {
         let Ok(calls) = one_or_many::<Call<'_>>(exchange.body.unwrap_or_default()) else { return };
         let Ok(answers) = one_or_many::<Envelope<'_>>(exchange.answer) else { return };
         for Call { id, method, params } in calls {
@@ -205,9 +208,9 @@ mod tests {
     }
 
     fn kept(exchanges: &[Exchange<'_>]) -> Vec<(Question, String)> {
-        let asked = Asked::default();
+        let asked = ExchangeLog::default();
         for exchange in exchanges {
-            asked.hear(*exchange);
+            asked.record(*exchange);
         }
         let all = asked.0.into_inner().unwrap();
         all.into_iter().map(|(question, answer)| (question, answer.text)).collect()
@@ -260,9 +263,9 @@ mod tests {
     fn what_is_written_is_found_by_the_question_and_nothing_above_the_last_height() {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = RecordingWriter::open(dir.path(), true).unwrap();
-        let asked = Asked::default();
-        asked.hear(rest("/a?k=x%3D", 5, 404, r#"{"code":5}"#));
-        asked.hear(rest("/a?k=x%3D", 6, 200, "{}"));
+        let asked = ExchangeLog::default();
+        asked.record(rest("/a?k=x%3D", 5, 404, r#"{"code":5}"#));
+        asked.record(rest("/a?k=x%3D", 6, 200, "{}"));
         for (height, answer) in
             [("0x5", r#"{"id":1,"result":"0x01"}"#), ("0x6", r#"{"id":1,"result":"0x02"}"#)]
         {
@@ -271,7 +274,7 @@ mod tests {
             );
             let (body, answer) = (Some(body.as_bytes()), answer.as_bytes());
             let (service, path, state_height) = ("json-rpc", "", None);
-            asked.hear(Exchange { service, path, state_height, body, status: 200, answer });
+            asked.record(Exchange { service, path, state_height, body, status: 200, answer });
         }
         asked.write(&mut writer, 5).unwrap();
         drop(writer);

@@ -1,13 +1,13 @@
-//! What a replay node was asked: a counter per kind of call, and the questions that the recording has no answer to.
+//! Counters of a replay node: calls by kind, and requests without a recorded answer.
 //!
-//! Counting is an atomic add; the texts of missing questions are bounded, their number is not.
+//! Counting is an atomic add. Only the texts of the last 100 requests without an answer are kept.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// How many texts of missing questions are kept.
+/// Number of texts kept of requests without a recorded answer.
 const KEPT: usize = 100;
 
 macro_rules! calls {
@@ -93,14 +93,14 @@ pub struct Missing {
 
 /// The counters of a replay node.
 #[derive(Debug)]
-pub struct Tally {
+pub struct Counters {
     asked: Vec<AtomicU64>,
     missing: AtomicU64,
     lagged: AtomicU64,
     questions: Mutex<VecDeque<String>>,
 }
 
-impl Default for Tally {
+impl Default for Counters {
     fn default() -> Self {
         Self {
             asked: Call::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -111,7 +111,7 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl Counters {
     /// How often a kind of call was made; every call of a batch counts.
     pub fn asked(&self, call: Call) -> u64 {
         self.asked[call as usize].load(Relaxed)
@@ -155,19 +155,19 @@ mod tests {
 
     #[test]
     fn every_kind_of_call_has_its_own_counter() {
-        let tally = Tally::default();
+        let counters = Counters::default();
         for (i, call) in Call::ALL.iter().enumerate() {
-            (0..=i).for_each(|_| tally.count(*call));
+            (0..=i).for_each(|_| counters.count(*call));
         }
-        let counts: Vec<_> = Call::ALL.iter().map(|call| tally.asked(*call)).collect();
+        let counts: Vec<_> = Call::ALL.iter().map(|call| counters.asked(*call)).collect();
         assert_eq!(counts, (1..=Call::ALL.len() as u64).collect::<Vec<_>>());
     }
 
     #[test]
     fn the_texts_of_missing_questions_are_bounded_and_their_number_is_not() {
-        let tally = Tally::default();
-        (0..250).for_each(|i| assert_eq!(tally.miss(&format!("q{i}")), format!("not recorded: q{i}")));
-        let missing = tally.missing();
+        let counters = Counters::default();
+        (0..250).for_each(|i| assert_eq!(counters.miss(&format!("q{i}")), format!("not recorded: q{i}")));
+        let missing = counters.missing();
         assert_eq!((missing.count, missing.questions.len()), (250, KEPT));
         assert_eq!(missing.questions.last().map(String::as_str), Some("q249"));
     }

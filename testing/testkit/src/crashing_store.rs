@@ -1,31 +1,31 @@
-//! A store that fails for good after so many commits, as one whose process ends there.
+//! A store that rejects all commits after the first n, as if the process had crashed there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use store::{Batch, Durability, Snapshot, Store};
 
-/// A store that fails for good at some commit; reads go on.
-pub struct Ending {
+/// A store that rejects all commits after a number of them; reads continue.
+pub struct CrashingStore {
     store: Arc<dyn Store>,
     commits_left: AtomicU64,
 }
 
-impl Ending {
-    /// `store`, for so many commits.
+impl CrashingStore {
+    /// Passes the first `commits` commits to `store`.
     pub fn after(commits: u64, store: Arc<dyn Store>) -> Self {
         Self { store, commits_left: AtomicU64::new(commits) }
     }
 }
 
-impl Ending {
-    /// The end is now.
+impl CrashingStore {
+    /// Rejects all commits from now on.
     pub fn end(&self) {
         self.commits_left.store(0, Ordering::Relaxed);
     }
 }
 
-impl Store for Ending {
+impl Store for CrashingStore {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
         self.store.snapshot()
     }

@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use crate::json::wire::{Cursor, Flaw, Wire};
+use crate::json::wire::{Cursor, Wire, WireError};
 
 /// What Go's `time.Time` prints when it was never set.
 pub(crate) const ZERO_TIME: &[u8] = b"\"0001-01-01T00:00:00Z\"";
@@ -17,7 +17,7 @@ const MAX_DURATION: i64 = 315_576_000_000;
 const NANOS: i32 = 1_000_000_000;
 
 /// Writes a `google.protobuf.Timestamp`, however Go holds it.
-pub(crate) fn write_timestamp(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Flaw> {
+pub(crate) fn write_timestamp(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let (seconds, nanos) = seconds_and_nanos(bytes)?;
     if !(FIRST_SECOND..=LAST_SECOND).contains(&seconds) {
         return Err("a time outside of the years 1 to 9999");
@@ -44,7 +44,7 @@ pub(crate) fn write_timestamp(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Fla
 }
 
 /// Writes a `google.protobuf.Duration` that Go holds as the message.
-pub(crate) fn write_duration(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Flaw> {
+pub(crate) fn write_duration(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let (seconds, nanos) = seconds_and_nanos(bytes)?;
     if seconds.unsigned_abs() > MAX_DURATION.unsigned_abs() || nanos.unsigned_abs() >= NANOS.unsigned_abs() {
         return Err("a duration out of range");
@@ -63,7 +63,7 @@ pub(crate) fn write_duration(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Flaw
 }
 
 /// Writes a Duration that Go holds as `time.Duration`: nanoseconds in 64 bits.
-pub(crate) fn write_span(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Flaw> {
+pub(crate) fn write_span(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let (seconds, nanos) = seconds_and_nanos(bytes)?;
     seconds
         .checked_mul(i64::from(NANOS))
@@ -73,7 +73,7 @@ pub(crate) fn write_span(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Flaw> {
 }
 
 /// Fields 1 and 2 of a Timestamp or Duration.
-fn seconds_and_nanos(bytes: &[u8]) -> Result<(i64, i32), Flaw> {
+fn seconds_and_nanos(bytes: &[u8]) -> Result<(i64, i32), WireError> {
     let (mut seconds, mut nanos) = (0, 0);
     let mut cursor = Cursor::new(bytes);
     while let Some((number, value)) = cursor.field()? {
@@ -107,7 +107,7 @@ fn push_padded(value: u32, width: usize, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::{FIRST_SECOND, LAST_SECOND, write_duration, write_span, write_timestamp};
-    use crate::json::wire::Flaw;
+    use crate::json::wire::WireError;
 
     fn message(seconds: i64, nanos: i32) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn written(
-        write: fn(&[u8], &mut Vec<u8>) -> Result<(), Flaw>,
+        write: fn(&[u8], &mut Vec<u8>) -> Result<(), WireError>,
         seconds: i64,
         nanos: i32,
     ) -> Option<String> {

@@ -1,8 +1,11 @@
-//! Lies: an answer with something changed that a sound node would have said otherwise.
+//! Byzantine answers: well-formed answers with false contents.
 //!
-//! Must hold: a lie has the shape of a sound answer, and changes what its [`Twist`] says and no more; where there is
-//! nothing to lie about, as in a block without transactions, the answer stays sound. What is changed, and how, follows
-//! from the number that comes with the twist.
+//! The random number of the [`Deviation`] selects the member that is changed and the change.
+//!
+//! # Invariants
+//!
+//! - A false answer has the shape of a correct one and differs only where its [`Deviation`] states.
+//! - An answer without such contents, as of a block without transactions, stays correct.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,14 +13,14 @@ use bytes::Bytes;
 use chain::time::Timestamp;
 use serde_json::Value;
 
-use super::{Twist, Twists};
-use crate::chance::{below, mix};
+use super::{Deviation, Deviations};
 use crate::edit::{get, hex, list, number, put, quantity, text};
 use crate::header::header_hash;
+use crate::seeded_rng::{below, mix};
 
 /// What a node says of itself, with its chain's id at `path`, as JSON text.
-pub(super) fn network(raw: &str, path: &str, twists: &Twists) -> Result<String, String> {
-    if !twists.has(Twist::WrongChain) {
+pub(super) fn network(raw: &str, path: &str, deviations: &Deviations) -> Result<String, String> {
+    if !deviations.has(Deviation::WrongChain) {
         return Ok(raw.to_owned());
     }
     let mut json = parse(raw.as_bytes())?;
@@ -27,19 +30,19 @@ pub(super) fn network(raw: &str, path: &str, twists: &Twists) -> Result<String, 
 }
 
 /// A `/block` result.
-pub(super) fn block(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
-    let (txs, header) = (twists.get(Twist::LieTxs), is_header_false(twists));
+pub(super) fn block(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, String> {
+    let (txs, header) = (deviations.get(Deviation::FalseTxs), is_header_false(deviations));
     if txs.is_none() && !header {
         return Ok(raw.clone());
     }
     let mut json = parse(raw)?;
-    if let Some(chance) = txs {
-        change_txs(&mut json, chance)?;
+    if let Some(random) = txs {
+        change_txs(&mut json, random)?;
     }
     if header {
         let place = json.pointer_mut("/block/header").ok_or("/block/header is missing")?;
-        change_header(place, twists)?;
-        if twists.has(Twist::LieHeaderRehashed) || twists.has(Twist::WrongChain) {
+        change_header(place, deviations)?;
+        if deviations.has(Deviation::FalseHeaderRehashed) || deviations.has(Deviation::WrongChain) {
             let hash = header_hash(get(&json, "/block/header")?)?;
             put(&mut json, "/block_id/hash", hex::encode_upper(hash))?;
         }
@@ -48,41 +51,41 @@ pub(super) fn block(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
 }
 
 /// The header alone, as JSON text.
-pub(super) fn header(raw: &str, twists: &Twists) -> Result<String, String> {
-    if !is_header_false(twists) {
+pub(super) fn header(raw: &str, deviations: &Deviations) -> Result<String, String> {
+    if !is_header_false(deviations) {
         return Ok(raw.to_owned());
     }
     let mut json = parse(raw.as_bytes())?;
-    change_header(&mut json, twists)?;
+    change_header(&mut json, deviations)?;
     Ok(json.to_string())
 }
 
 /// A `/block_results` result.
-pub(super) fn results(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
-    let (result, event) = (twists.get(Twist::LieResults), twists.get(Twist::LieEvents));
+pub(super) fn results(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, String> {
+    let (result, event) = (deviations.get(Deviation::FalseResults), deviations.get(Deviation::FalseEvents));
     if result.is_none() && event.is_none() {
         return Ok(raw.clone());
     }
     let mut json = parse(raw)?;
-    if let Some(chance) = result {
-        change_result(&mut json, chance)?;
+    if let Some(random) = result {
+        change_result(&mut json, random)?;
     }
-    if let Some(chance) = event {
-        change_event(&mut json, chance)?;
+    if let Some(random) = event {
+        change_event(&mut json, random)?;
     }
     Ok(json.to_string().into())
 }
 
 /// An answer to `eth_getBlockReceipts`.
-pub(super) fn receipts(raw: &Bytes, twists: &Twists) -> Result<Bytes, String> {
-    let Some(chance) = twists.get(Twist::LieReceipts) else { return Ok(raw.clone()) };
+pub(super) fn receipts(raw: &Bytes, deviations: &Deviations) -> Result<Bytes, String> {
+    let Some(random) = deviations.get(Deviation::FalseReceipts) else { return Ok(raw.clone()) };
     let Value::Array(mut receipts) = parse(raw)? else { return Err("the receipts are no array".to_owned()) };
     if receipts.is_empty() {
         return Ok(raw.clone());
     }
-    let place = below(mix(chance), receipts.len());
+    let place = below(mix(random), receipts.len());
     let receipt = &mut receipts[place];
-    match chance % 5 {
+    match random % 5 {
         0 => {
             let other = if text(receipt, "/status")? == "0x1" { "0x0" } else { "0x1" };
             put(receipt, "/status", other)?;
@@ -110,56 +113,60 @@ fn other_chain(chain_id: &str) -> String {
     format!("not-{chain_id}")
 }
 
-fn is_header_false(twists: &Twists) -> bool {
-    [Twist::LieHeader, Twist::LieHeaderRehashed, Twist::WrongChain].iter().any(|twist| twists.has(*twist))
+fn is_header_false(deviations: &Deviations) -> bool {
+    [Deviation::FalseHeader, Deviation::FalseHeaderRehashed, Deviation::WrongChain]
+        .iter()
+        .any(|deviation| deviations.has(*deviation))
 }
 
-fn change_header(header: &mut Value, twists: &Twists) -> Result<(), String> {
-    if twists.has(Twist::WrongChain) {
+fn change_header(header: &mut Value, deviations: &Deviations) -> Result<(), String> {
+    if deviations.has(Deviation::WrongChain) {
         let chain = other_chain(text(header, "/chain_id")?);
         put(header, "/chain_id", chain)?;
     }
-    let Some(chance) = twists.get(Twist::LieHeader).or(twists.get(Twist::LieHeaderRehashed)) else {
+    let Some(random) =
+        deviations.get(Deviation::FalseHeader).or(deviations.get(Deviation::FalseHeaderRehashed))
+    else {
         return Ok(());
     };
-    match chance % 3 {
+    match random % 3 {
         0 => {
             let time = Timestamp::parse(text(header, "/time")?).map_err(|e| e.to_string())?.unix_nanos();
             put(header, "/time", Timestamp::from_unix_nanos(time.saturating_add(1)).nanos())
         }
-        1 => put_other_bytes(header, "/proposer_address", mix(chance)),
-        _ => put_other_bytes(header, "/app_hash", mix(chance)),
+        1 => put_other_bytes(header, "/proposer_address", mix(random)),
+        _ => put_other_bytes(header, "/app_hash", mix(random)),
     }
 }
 
 /// Changes bytes that are written in upper-case hex.
-fn put_other_bytes(json: &mut Value, path: &str, chance: u64) -> Result<(), String> {
-    let other = other_bit(hex(json, path)?, chance);
+fn put_other_bytes(json: &mut Value, path: &str, random: u64) -> Result<(), String> {
+    let other = other_bit(hex(json, path)?, random);
     put(json, path, hex::encode_upper(other))
 }
 
-fn change_txs(block: &mut Value, chance: u64) -> Result<(), String> {
+fn change_txs(block: &mut Value, random: u64) -> Result<(), String> {
     let mut txs = list(block, "/block/data/txs")?.to_vec();
     if txs.is_empty() {
         return Ok(());
     }
-    let place = below(mix(chance), txs.len());
-    if chance.is_multiple_of(2) {
+    let place = below(mix(random), txs.len());
+    if random.is_multiple_of(2) {
         txs.remove(place);
     } else {
         let tx = decoded(txs[place].as_str().unwrap_or_default())?;
-        txs[place] = STANDARD.encode(other_bit(tx, mix(mix(chance)))).into();
+        txs[place] = STANDARD.encode(other_bit(tx, mix(mix(random)))).into();
     }
     put(block, "/block/data/txs", txs)
 }
 
-fn change_result(results: &mut Value, chance: u64) -> Result<(), String> {
+fn change_result(results: &mut Value, random: u64) -> Result<(), String> {
     let count = list(results, "/txs_results")?.len();
     if count == 0 {
         return Ok(());
     }
-    let result = format!("/txs_results/{}", below(mix(chance), count));
-    match chance % 3 {
+    let result = format!("/txs_results/{}", below(mix(random), count));
+    match random % 3 {
         0 => {
             let path = format!("{result}/code");
             let code = u64::from(number(results, &path)? == 0);
@@ -168,7 +175,7 @@ fn change_result(results: &mut Value, chance: u64) -> Result<(), String> {
         1 => {
             let path = format!("{result}/data");
             let data = decoded(get(results, &path)?.as_str().unwrap_or_default())?;
-            let data = if data.is_empty() { vec![0] } else { other_bit(data, mix(mix(chance))) };
+            let data = if data.is_empty() { vec![0] } else { other_bit(data, mix(mix(random))) };
             put(results, &path, STANDARD.encode(data))
         }
         _ => {
@@ -179,7 +186,7 @@ fn change_result(results: &mut Value, chance: u64) -> Result<(), String> {
     }
 }
 
-fn change_event(results: &mut Value, chance: u64) -> Result<(), String> {
+fn change_event(results: &mut Value, random: u64) -> Result<(), String> {
     let mut owners: Vec<String> =
         (0..list(results, "/txs_results")?.len()).map(|tx| format!("/txs_results/{tx}/events")).collect();
     owners.push("/finalize_block_events".to_owned());
@@ -192,7 +199,7 @@ fn change_event(results: &mut Value, chance: u64) -> Result<(), String> {
             values.extend(named.map(|(i, _)| format!("{owner}/{event}/attributes/{i}/value")));
         }
     }
-    let Some(path) = values.get(below(mix(chance), values.len())) else { return Ok(()) };
+    let Some(path) = values.get(below(mix(random), values.len())) else { return Ok(()) };
     let other = other_digit(text(results, path)?);
     put(results, path, other)
 }
@@ -209,10 +216,10 @@ fn other_digit(text: &str) -> String {
 }
 
 /// Bytes with one bit turned round.
-fn other_bit(mut bytes: Vec<u8>, chance: u64) -> Vec<u8> {
-    let place = below(chance, bytes.len());
+fn other_bit(mut bytes: Vec<u8>, random: u64) -> Vec<u8> {
+    let place = below(random, bytes.len());
     if let Some(byte) = bytes.get_mut(place) {
-        *byte ^= 1 << (mix(chance) % 8);
+        *byte ^= 1 << (mix(random) % 8);
     }
     bytes
 }

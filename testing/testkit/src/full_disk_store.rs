@@ -1,4 +1,4 @@
-//! A store whose disk is full for a while.
+//! A store with a simulated full disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,31 +6,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use store::{Batch, Durability, Snapshot, Store};
 use tokio::sync::watch;
 
-/// A store that takes nothing while it is full; reads go on.
-pub struct Filling {
+/// A store that rejects commits while its disk is full; reads continue.
+pub struct FullDiskStore {
     store: Arc<dyn Store>,
     full: AtomicBool,
     refused: watch::Sender<u64>,
 }
 
-impl Filling {
+impl FullDiskStore {
     /// `store`, with room.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store, full: AtomicBool::new(false), refused: watch::Sender::new(0) }
     }
 
-    /// From now on there is room, or none.
+    /// Fills or frees the disk.
     pub fn set_full(&self, full: bool) {
         self.full.store(full, Ordering::SeqCst);
     }
 
-    /// How many commits met a full disk.
+    /// Number of commits rejected because the disk was full.
     pub fn refused(&self) -> watch::Receiver<u64> {
         self.refused.subscribe()
     }
 }
 
-impl Store for Filling {
+impl Store for FullDiskStore {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, store::Error> {
         self.store.snapshot()
     }

@@ -1,4 +1,4 @@
-//! Chance that can be repeated: numbers that a seed and a place decide.
+//! A counter-based random number generator (SplitMix64): each number is a function of the seed and a position.
 
 /// The step of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 pub(crate) fn mix(state: u64) -> u64 {
@@ -8,18 +8,18 @@ pub(crate) fn mix(state: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The number that a seed has at a place, which is told in parts.
-pub(crate) fn number(seed: u64, place: &[u64]) -> u64 {
-    place.iter().fold(seed, |state, part| mix(state ^ part))
+/// The random number of a seed at a position, which has several coordinates.
+pub(crate) fn random_at(seed: u64, position: &[u64]) -> u64 {
+    position.iter().fold(seed, |state, part| mix(state ^ part))
 }
 
-/// Of a number, one from 0 up to but without 1.
+/// Maps a random number to [0, 1).
 pub(crate) fn unit(number: u64) -> f64 {
     let high = u32::try_from(number >> 32).unwrap_or(u32::MAX);
     f64::from(high) / (f64::from(u32::MAX) + 1.0)
 }
 
-/// Of a number, one from 0 up to but without `len`; 0 if that is 0.
+/// Maps a random number to [0, `len`); 0 if `len` is 0.
 pub(crate) fn below(number: u64, len: usize) -> usize {
     let len = u64::try_from(len).unwrap_or(u64::MAX);
     usize::try_from(number.checked_rem(len).unwrap_or(0)).unwrap_or(0)

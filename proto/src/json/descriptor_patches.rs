@@ -1,4 +1,4 @@
-//! Fields that a chain prints but that its descriptors do not show.
+//! Patches of descriptors: fields that a chain prints but that its descriptors lack.
 //!
 //! A chain hands out descriptors from two places of its source: those beside its Go types, and a second,
 //! generated copy (`api/`) that wins where it exists. When the copy is not regenerated, the node prints members
@@ -7,7 +7,7 @@
 //!
 //! minievm: the copy of April 2025 was served until March 2026, and lacks what `proto/minievm/evm/v1` gained in
 //! between. `CallAuthorization` came with the first of it and is not in the copy, so its presence tells such
-//! chains from older ones. Not told apart: 1.1.9 to 1.1.15, which have no `auth_list` yet.
+//! chains from older ones. Not distinguished: 1.1.9 to 1.1.15, which have no `auth_list` yet.
 
 use crate::descriptor::{DescriptorProto, FieldDescriptorProto, FieldLabel, FieldOptions, FieldType};
 use crate::descriptor::{FileDescriptorProto, FileDescriptorSet};
@@ -16,7 +16,7 @@ const MINIEVM: &str = "minievm.evm.v1";
 const MINIEVM_MARK: &str = "CallAuthorization";
 
 /// Adds what the set is known to lack.
-pub(crate) fn amend(set: &mut FileDescriptorSet) {
+pub(crate) fn apply_patches(set: &mut FileDescriptorSet) {
     let in_package = |file: &&mut FileDescriptorProto| file.package == MINIEVM;
     let has = |set: &FileDescriptorSet, name: &str| {
         let files = set.file.iter().filter(|file| file.package == MINIEVM);
@@ -87,7 +87,7 @@ fn field(name: &str, number: i32, kind: FieldType) -> FieldDescriptorProto {
 
 #[cfg(test)]
 mod tests {
-    use super::{MINIEVM, MINIEVM_MARK, amend, field, message};
+    use super::{MINIEVM, MINIEVM_MARK, apply_patches, field, message};
     use crate::descriptor::{DescriptorProto, FieldType, FileDescriptorProto, FileDescriptorSet};
 
     fn set(messages: Vec<DescriptorProto>) -> FileDescriptorSet {
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_set_that_lags_behind_its_chain_gets_the_field_and_its_type() {
         let mut lagging = set(vec![message("MsgCall", vec![]), message(MINIEVM_MARK, vec![])]);
-        amend(&mut lagging);
+        apply_patches(&mut lagging);
         let messages = &lagging.file[0].message_type;
         assert_eq!(messages[0].field[0].name, "auth_list");
         assert_eq!(messages[2].name, "SetCodeAuthorization");
@@ -111,7 +111,7 @@ mod tests {
         let caught_up = message("MsgCall", vec![field("auth_list", 6, FieldType::Message)]);
         for messages in [vec![caught_up, message(MINIEVM_MARK, vec![])], vec![message("MsgCall", vec![])]] {
             let mut amended = set(messages.clone());
-            amend(&mut amended);
+            apply_patches(&mut amended);
             assert_eq!(amended, set(messages));
         }
     }
