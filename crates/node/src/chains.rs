@@ -13,14 +13,18 @@ use futures_util::future::{join_all, join3};
 use serde::Deserialize;
 use tokio::time::sleep;
 
+use crate::comet::Comet;
+use crate::cosmos::Rest;
 use crate::cosmos::json_of;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::Error;
+use crate::evm::Evm;
 use crate::evm::{meaning, quantity};
 use crate::heads::EndpointState;
 use crate::member::Member;
+use crate::node::Node;
 use crate::pool::{Pool, better};
-use crate::{Comet, Evm, Node, Rest, Status};
+use crate::status::Status;
 
 /// How often the services without a height of their own are asked for their chain.
 const CHECK: Duration = Duration::from_mins(1);
@@ -135,7 +139,7 @@ impl Rest {
         let call = Call::get(path, path.to_owned());
         let attempt = async |endpoint: Arc<Endpoint>| {
             let answer = json_of(&endpoint, &call).await?;
-            let said: Said = crate::comet::parsed(&endpoint, &call, &answer)?;
+            let said: Said = crate::comet_rpc::parsed(&endpoint, &call, &answer)?;
             Ok(said.default_node_info.network)
         };
         let said = join_all(self.pool().members().iter().map(|m| self.pool().put(m, &call, &attempt))).await;

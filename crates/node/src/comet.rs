@@ -15,14 +15,15 @@ use serde::de::IgnoredAny;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::SetupError;
+use crate::comet_rpc::{meaning, parsed, result_of};
 use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, Site};
+use crate::error::Error;
 use crate::heads::EndpointState;
 use crate::limits::Limits;
 use crate::origin::{Answer, Origin};
 use crate::pool::Pool;
-use crate::rpc::{self, Fault, Opened, number_after};
+use crate::rpc::{self, Opened};
+use crate::setup_error::SetupError;
 use crate::status::{Status, status_call, status_of};
 use crate::url::Url;
 
@@ -143,14 +144,6 @@ fn results_call(height: u64) -> Call {
     Call::get("block_results", format!("/block_results?height={height}")).about_block(height)
 }
 
-/// The text of `result`, or the meaning of the error.
-pub(crate) async fn result_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
-    match rpc::exchange(endpoint, call, None).await? {
-        Opened::Result(result) => Ok(result),
-        Opened::Fault(fault) => Err(meaning(endpoint.site(call), fault)),
-    }
-}
-
 pub(crate) async fn block_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     #[derive(Deserialize)]
     struct Probe {
@@ -205,35 +198,4 @@ async fn abci_of(endpoint: &Endpoint, call: &Call) -> Result<Vec<u8>, Error> {
         at: endpoint.site(call),
         reason: format!("the value is no base64: {e}"),
     })
-}
-
-pub(crate) fn parsed<'a, T: Deserialize<'a>>(
-    endpoint: &Endpoint,
-    call: &Call,
-    result: &'a [u8],
-) -> Result<T, Error> {
-    serde_json::from_slice(result)
-        .map_err(|e| Error::Malformed { at: endpoint.site(call), reason: e.to_string() })
-}
-
-/// The meaning of a CometBFT error by its text (`rpc/core/env.go`, `state/store.go` of CometBFT 0.38); the
-/// code is −32603 for all of them.
-pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
-    let Fault { code, said } = fault;
-    let has = |text: &str| said.contains(text);
-    if has("must be less than or equal to the current blockchain height") {
-        Error::NotYet { at, tip: number_after(&said, "current blockchain height "), said }
-    } else if has("is not available, lowest height is") {
-        Error::Pruned { at, lowest: number_after(&said, "lowest height is "), said }
-    } else if has("node is not persisting finalize block responses") {
-        Error::ResultsDiscarded { at }
-    } else if has("failed to unmarshall FinalizeBlockResponse") {
-        Error::Corrupt { at, said }
-    } else if code == rpc::METHOD_MISSING {
-        Error::MethodMissing { at, said, advice: "is this the address of CometBFT's RPC?" }
-    } else if code == rpc::INVALID_PARAMS || has("height must be greater than 0") {
-        Error::Refused { at, code, said }
-    } else {
-        Error::Faulty { at, code, said }
-    }
 }

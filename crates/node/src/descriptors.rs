@@ -7,8 +7,8 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
 
-use crate::Node;
 use crate::error::Error;
+use crate::node::Node;
 
 /// An application's whole descriptor set.
 #[derive(Debug, Clone, PartialEq, Eq)]

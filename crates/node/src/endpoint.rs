@@ -23,7 +23,7 @@ use crate::error::{Error, Site, excerpt};
 use crate::gate::Gate;
 use crate::limits::Limits;
 use crate::observer::{Exchange, Observer};
-use crate::state_at::Probe;
+use crate::state_at::{Probe, StateAt};
 use crate::transport::{Failure, Reply, Switch, Transport};
 use crate::url::Url;
 
@@ -73,6 +73,12 @@ impl Call {
     /// About a block at a height that somebody may be waiting for.
     pub(crate) fn about_block(self, height: u64) -> Self {
         Self { height: Some(height), urgent: true, ..self }
+    }
+
+    /// Read from a state.
+    pub(crate) fn in_state(self, state: impl Into<StateAt>) -> Self {
+        let StateAt { height, probe, exact: _ } = state.into();
+        Self { height, state_height: height, probe: probe.map(Box::new), ..self }
     }
 
     /// With a time limit of its own.

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::SetupError;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site, excerpt};
 use crate::heads::Tip;
@@ -18,6 +17,7 @@ use crate::limits::Limits;
 use crate::origin::{Answer, Origin};
 use crate::pool::Pool;
 use crate::rpc::{self, Fault, Opened};
+use crate::setup_error::SetupError;
 use crate::url::Url;
 
 /// Asks one chain's EVM servers.
@@ -186,7 +186,7 @@ pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
     if said.contains("block #") && said.contains("not found") {
         return Error::NotYet { at, tip: None, said };
     }
-    if let Some(error) = crate::cosmos::state_is_missing(&at, &said) {
+    if let Some(error) = crate::gateway::state_is_missing(&at, &said) {
         return error;
     }
     match code {

@@ -19,10 +19,10 @@ use chain::U256;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
-use crate::cosmos::is_passing;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site, excerpt};
 use crate::evm::{Evm, Question, REVERTED, meaning, quantity};
+use crate::gateway::is_passing;
 use crate::rpc::{self, Fault, Opened};
 use crate::state_at::StateAt;
 

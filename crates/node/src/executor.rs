@@ -8,11 +8,11 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde::Deserialize;
 
-use crate::SetupError;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, excerpt};
 use crate::limits::Limits;
 use crate::pool::Pool;
+use crate::setup_error::SetupError;
 use crate::url::Url;
 
 /// Asks the executors of one bridge.

@@ -10,11 +10,11 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use proto::reflection::{PATH, ReflectionClient};
 
-use crate::SetupError;
-use crate::cosmos::{self, Fault};
 use crate::error::{Error, Site};
+use crate::gateway::{self, Fault};
 use crate::limits::Limits;
 use crate::pool::better;
+use crate::setup_error::SetupError;
 use crate::transport::{self, Protocol};
 use crate::url::Url;
 
@@ -65,7 +65,7 @@ impl Grpc {
                 channel.map_err(|e| Error::Unreachable { at: at(), reason: crate::body::reason(&e) })?;
             ReflectionClient::new(channel).file_descriptors().await.map_err(|status| {
                 let (code, message) = (i64::from(i32::from(status.code())), status.message().to_owned());
-                cosmos::meaning(at(), Fault { code, message })
+                gateway::meaning(at(), Fault { code, message })
             })
         };
         let after = self.limits.timeout;

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::Instant;
 
 use crate::origin::Origin;
-use crate::status::Status;
-use crate::websocket::NewBlock;
+use crate::status::{NewBlock, Status};
 
 /// How an endpoint stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,10 +6,13 @@
 use tokio::time::Instant;
 use tracing::{error, info};
 
+use crate::comet::Comet;
+use crate::cosmos::Rest;
+use crate::evm::Evm;
 use crate::member::{Foreign, Member};
+use crate::node::Node;
 use crate::origin::Origin;
 use crate::pool::Pool;
-use crate::{Comet, Evm, Node, Rest};
 
 impl Pool {
     /// An endpoint has told something that is proved false; `why` says what, for the log. An origin of another

@@ -5,10 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::join_all;
 
+use crate::comet::Comet;
 use crate::comet::{block_call, block_of};
+use crate::cosmos::Rest;
 use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::evm::Evm;
+use crate::origin::{Answer, Origin};
 use crate::round::Round;
-use crate::{Answer, Comet, Error, Evm, Origin, Rest};
 
 impl Comet {
     /// The `result` of `/block?height=` of every endpoint that may be asked, all asked once and at the same time. Those that

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::SetupError;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Kind, Site};
 use crate::gate::Gate;
@@ -26,6 +25,7 @@ use crate::meter;
 use crate::observer::Observer;
 use crate::origin::{Answer, Origin};
 use crate::round::Round;
+use crate::setup_error::SetupError;
 use crate::transport::Transport;
 use crate::url::Url;
 

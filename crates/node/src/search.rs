@@ -13,7 +13,8 @@ use chain::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use crate::comet::{Comet, meaning, parsed, result_of};
+use crate::comet::Comet;
+use crate::comet_rpc::{is_bad_query, is_index_off, meaning, parsed, result_of};
 use crate::cosmos::Rest;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site};
@@ -112,21 +113,6 @@ async fn searched(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     }
 }
 
-/// `rpc/core/tx.go` of CometBFT.
-const INDEX_OFF: &str = "transaction indexing is disabled";
-
-/// What CometBFT says of a question that is wrong by itself (`rpc/core/tx.go`, `rpc/core/env.go`, `libs/pubsub/query`
-/// of 0.34 and 0.38): its code is that of the node's own failures.
-const BAD_QUERIES: [&str; 7] = [
-    "page should be within",
-    ": offset ",
-    "invalid input",
-    "parse error",
-    "expected order_by",
-    "maximum query length exceeded",
-    "error during searching for a hash",
-];
-
 fn meaning_of_search(at: Site, fault: Fault) -> Error {
     let Fault { code, said } = fault;
     if is_index_off(&said) {
@@ -136,21 +122,6 @@ fn meaning_of_search(at: Site, fault: Fault) -> Error {
     } else {
         meaning(at, Fault { code, said })
     }
-}
-
-/// Whether a node says that it keeps no index of transactions; REST passes the text on.
-pub(crate) fn is_index_off(said: &str) -> bool {
-    said.contains(INDEX_OFF)
-}
-
-/// Whether REST passes on that a search is wrong by itself (SDK `x/auth/tx/query.go`). The words for the end of a
-/// query, `EOF`, are also those of a broken connection.
-pub(crate) fn is_bad_search(said: &str) -> bool {
-    said.contains("failed to search for txs") && is_bad_query(said)
-}
-
-fn is_bad_query(said: &str) -> bool {
-    BAD_QUERIES.iter().any(|text| said.contains(text))
 }
 
 /// `tx (HASH) not found`.

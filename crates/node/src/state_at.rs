@@ -10,7 +10,6 @@
 //!
 //! An answer from a server whose state is not shown to be the right one is [`Error::NotYet`].
 
-use crate::endpoint::Call;
 use crate::error::{Error, Site};
 
 /// A transaction of the height, by its signer and sequence: states before it have no higher sequence for the account
@@ -49,13 +48,5 @@ impl Probe {
         let (address, due) = (&self.address, self.sequence.saturating_add(1));
         let said = format!("the state is of a lower height: {address} has sequence {next}, not {due}");
         Err(Error::NotYet { at, tip: None, said })
-    }
-}
-
-impl Call {
-    /// Read from a state.
-    pub(crate) fn in_state(self, state: impl Into<StateAt>) -> Self {
-        let StateAt { height, probe, exact: _ } = state.into();
-        Self { height, state_height: height, probe: probe.map(Box::new), ..self }
     }
 }

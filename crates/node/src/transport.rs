@@ -20,8 +20,8 @@ use rustls::{ClientConfig, RootCertStore};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
-use crate::SetupError;
 use crate::body::{self, Broken};
+use crate::setup_error::SetupError;
 
 /// A keep-alive client; cheap calls, one pool of connections per host.
 pub(crate) struct Transport {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Deserialize;
 
-use crate::Comet;
-use crate::comet::{parsed, result_of};
+use crate::comet::Comet;
+use crate::comet_rpc::{parsed, result_of};
 use crate::endpoint::{Call, Endpoint};
 use crate::error::Error;
 use crate::origin::Answer;

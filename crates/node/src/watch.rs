@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use crate::Comet;
+use crate::comet::Comet;
 use crate::error::Error;
 use crate::member::Member;
 use crate::outage::Outage;

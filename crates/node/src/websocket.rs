@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site, excerpt};
 use crate::rpc::{self, Opened};
-use crate::status::hash_or_none;
+use crate::status::{NewBlock, hash_or_none};
 
 /// A live subscription.
 pub(crate) struct Socket {
@@ -29,14 +29,6 @@ pub(crate) struct Socket {
     at: Site,
     heard: Instant,
     ping: Instant,
-}
-
-/// A block as an event tells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NewBlock {
-    pub(crate) chain_id: String,
-    pub(crate) height: u64,
-    pub(crate) parent: Option<[u8; 32]>,
 }
 
 const SUBSCRIBE: &str =
