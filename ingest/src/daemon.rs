@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use chain::Vm;
-use node::{EndpointState, Node, Standing};
+use node::{EndpointState, EndpointStatus, Node};
 use schema::block::hash_at;
 use schema::meta::Identity;
 use schema::rewind::{self, By};
@@ -145,7 +145,7 @@ impl Ingest {
             let trusted = || endpoints.iter().filter(|endpoint| is_trusted(endpoint));
             let tip = trusted().filter_map(|endpoint| endpoint.height).max();
             // As with questions, one that is not trusted counts where there is no other.
-            let any = || endpoints.iter().filter(|endpoint| endpoint.standing != Standing::WrongChain);
+            let any = || endpoints.iter().filter(|endpoint| endpoint.status != EndpointStatus::WrongChain);
             if let Some(height) = tip.or_else(|| any().filter_map(|endpoint| endpoint.height).max()) {
                 self.published.chain.send_if_modified(|mark| {
                     let moved = mark.height != height;
@@ -341,7 +341,7 @@ pub(crate) async fn wait_for_room(store: &dyn Store, error: &Error) {
 
 /// Whether what it shows of the chain is to be believed.
 fn is_trusted(endpoint: &EndpointState) -> bool {
-    !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain)
+    !matches!(endpoint.status, EndpointStatus::Distrusted | EndpointStatus::WrongChain)
 }
 
 /// The error with everything that caused it, in one line.

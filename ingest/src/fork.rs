@@ -121,7 +121,7 @@ impl Forks {
         let mut votes = Votes::default();
         loop {
             let mut missing = 0;
-            for (who, said) in self.node.comet.block_of_each(height).await {
+            for (who, said) in self.node.comet.block_from_all(height).await {
                 if votes.heard(&who) {
                     continue;
                 }

@@ -1,6 +1,6 @@
 //! Reads the body of one HTTP answer into one buffer.
 //!
-//! Holds: never more than `limit` bytes are kept, whether the server announces the length, lies about it,
+//! Holds: never more than `limit` bytes are kept, whether the server announces the length, false_answers about it,
 //! does not know it, or compresses; a body of one piece is not copied, any other is copied once.
 
 use std::io::Read as _;

@@ -17,12 +17,12 @@ use tokio::time::Instant;
 
 use crate::comet_rpc::{meaning, parsed, result_of};
 use crate::endpoint::{Call, Endpoint};
+use crate::endpoint_head::EndpointState;
 use crate::error::Error;
-use crate::heads::EndpointState;
 use crate::limits::Limits;
 use crate::origin::{Answer, Origin};
 use crate::pool::Pool;
-use crate::rpc::{self, Opened};
+use crate::rpc::{self, RpcResponse};
 use crate::setup_error::SetupError;
 use crate::status::{Status, status_call, status_of};
 use crate::url::Url;
@@ -90,7 +90,7 @@ impl Comet {
     }
 
     /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
-    /// believed more; others that have ordered a pause are [`Error::Resting`].
+    /// believed more; others that have ordered a pause are [`Error::RateLimited`].
     pub async fn block_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let call = block_call(height);
         let ask = self.pool.ask_others(&call, not, async |endpoint| block_of(&endpoint, &call).await);
@@ -112,7 +112,7 @@ impl Comet {
     }
 
     /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
-    /// believed more; others that have ordered a pause are [`Error::Resting`].
+    /// believed more; others that have ordered a pause are [`Error::RateLimited`].
     pub async fn results_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let call = results_call(height);
         let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
@@ -159,18 +159,18 @@ pub(crate) async fn block_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, 
 }
 
 async fn results_of(endpoint: &Endpoint, call: &Call, height: u64) -> Result<Bytes, Error> {
-    let fault = match rpc::exchange(endpoint, call, None).await? {
-        Opened::Result(result) => return Ok(result),
-        Opened::Fault(fault) => fault,
+    let error = match rpc::exchange(endpoint, call, None).await? {
+        RpcResponse::Result(result) => return Ok(result),
+        RpcResponse::Error(error) => error,
     };
-    if !fault.said.contains("could not find results for height") {
-        return Err(meaning(endpoint.site(call), fault));
+    if !error.message.contains("could not find results for height") {
+        return Err(meaning(endpoint.site(call), error));
     }
     // The block of the tip is stored before it is executed; anywhere else the results are gone.
     let tip = status_of(endpoint).await?.latest_height;
     let at = endpoint.site(call);
     if height >= tip.saturating_sub(1) {
-        Err(Error::NotYet { at, tip: Some(tip), said: fault.said })
+        Err(Error::NotYet { at, tip: Some(tip), said: error.message })
     } else {
         Err(Error::ResultsMissing { at, tip })
     }

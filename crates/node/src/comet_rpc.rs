@@ -5,13 +5,13 @@ use serde::Deserialize;
 
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site};
-use crate::rpc::{self, Fault, Opened, number_after};
+use crate::rpc::{self, RpcError, RpcResponse, number_after};
 
 /// The text of `result`, or the meaning of the error.
 pub(crate) async fn result_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     match rpc::exchange(endpoint, call, None).await? {
-        Opened::Result(result) => Ok(result),
-        Opened::Fault(fault) => Err(meaning(endpoint.site(call), fault)),
+        RpcResponse::Result(result) => Ok(result),
+        RpcResponse::Error(error) => Err(meaning(endpoint.site(call), error)),
     }
 }
 
@@ -26,8 +26,8 @@ pub(crate) fn parsed<'a, T: Deserialize<'a>>(
 
 /// The meaning of a CometBFT error by its text (`rpc/core/env.go`, `state/store.go` of CometBFT 0.38); the
 /// code is −32603 for all of them.
-pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
-    let Fault { code, said } = fault;
+pub(crate) fn meaning(at: Site, error: RpcError) -> Error {
+    let RpcError { code, message: said } = error;
     let has = |text: &str| said.contains(text);
     if has("must be less than or equal to the current blockchain height") {
         Error::NotYet { at, tip: number_after(&said, "current blockchain height "), said }

@@ -20,7 +20,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::body::Broken;
 use crate::error::{Error, Site, excerpt};
-use crate::gate::Gate;
+use crate::in_flight::InFlightLimiter;
 use crate::limits::Limits;
 use crate::observer::{Exchange, Observer};
 use crate::state_at::{Probe, StateAt};
@@ -93,7 +93,7 @@ pub(crate) struct Endpoint {
     url: Url,
     limits: Limits,
     transport: Arc<Transport>,
-    gate: Arc<Gate>,
+    limiter: Arc<InFlightLimiter>,
     observer: OnceLock<Observer>,
 }
 
@@ -103,9 +103,9 @@ impl Endpoint {
         url: Url,
         limits: Limits,
         transport: Arc<Transport>,
-        gate: Arc<Gate>,
+        limiter: Arc<InFlightLimiter>,
     ) -> Self {
-        Self { service, url, limits, transport, gate, observer: OnceLock::new() }
+        Self { service, url, limits, transport, limiter, observer: OnceLock::new() }
     }
 
     pub(crate) fn observe(&self, observer: Observer) {
@@ -124,7 +124,7 @@ impl Endpoint {
     pub(crate) async fn send(&self, call: &Call) -> Result<Reply, Error> {
         let request = self.request(call)?;
         let after = call.timeout.unwrap_or(self.limits.timeout);
-        let _pass = self.gate.enter().await;
+        let _pass = self.limiter.acquire().await;
         let exchange = self.transport.exchange(request, self.limits.body);
         let at = || self.site(call);
         let reply = match tokio::time::timeout(after, exchange).await {
@@ -132,9 +132,9 @@ impl Endpoint {
             Ok(Err(failure)) => return Err(self.failed(call, failure)),
             Ok(Ok(reply)) => reply,
         };
-        self.gate.learn(reply.body.len());
+        self.limiter.record_size(reply.body.len());
         let status = reply.status;
-        if wants_a_pause(status) {
+        if is_rate_limit(status) {
             return Err(Error::Busy { at: at(), status: status.as_u16(), retry_after: reply.retry_after });
         }
         if status.is_redirection() {
@@ -153,16 +153,16 @@ impl Endpoint {
     pub(crate) async fn upgrade(&self, call: &Call) -> Result<Upgraded, Error> {
         let mut request = self.request(call)?;
         let key = generate_key();
-        let unaskable =
-            |e: InvalidHeaderValue| Error::Unaskable { at: self.site(call), reason: e.to_string() };
+        let invalid =
+            |e: InvalidHeaderValue| Error::InvalidRequest { at: self.site(call), reason: e.to_string() };
         let headers = request.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-        headers.insert(SEC_WEBSOCKET_KEY, HeaderValue::from_str(&key).map_err(unaskable)?);
+        headers.insert(SEC_WEBSOCKET_KEY, HeaderValue::from_str(&key).map_err(invalid)?);
         let not_one = |reason: String| Error::Malformed { at: self.site(call), reason };
         match self.transport.switch(request).await.map_err(|failure| self.failed(call, failure))? {
-            Switch::Refused(status, retry_after) if wants_a_pause(status) => {
+            Switch::Refused(status, retry_after) if is_rate_limit(status) => {
                 Err(Error::Busy { at: self.site(call), status: status.as_u16(), retry_after })
             }
             Switch::Refused(status, _) => {
@@ -199,8 +199,8 @@ impl Endpoint {
     }
 
     fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>, Error> {
-        let unaskable = |e: http::Error| Error::Unaskable { at: self.site(call), reason: e.to_string() };
-        let uri = self.url.join(&call.path).map_err(unaskable)?;
+        let invalid = |e: http::Error| Error::InvalidRequest { at: self.site(call), reason: e.to_string() };
+        let uri = self.url.join(&call.path).map_err(invalid)?;
         let mut request = Request::builder().uri(uri).header(ACCEPT, JSON).header(USER_AGENT, AGENT);
         if !self.url.is_loopback() {
             request = request.header(ACCEPT_ENCODING, GZIP);
@@ -217,11 +217,11 @@ impl Endpoint {
                 request.method(Method::POST).header(CONTENT_TYPE, JSON).body(Full::new(body.clone()))
             }
         };
-        request.map_err(unaskable)
+        request.map_err(invalid)
     }
 }
 
-fn wants_a_pause(status: StatusCode) -> bool {
+fn is_rate_limit(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE
 }
 

@@ -91,7 +91,7 @@ pub enum Error {
     },
     /// Every endpoint that could have been asked has ordered a pause that is not over.
     #[error("{at}: not asked, the server ordered a pause that lasts {left:?} more")]
-    Resting {
+    RateLimited {
         /// Who would have been asked for what.
         at: Site,
         /// Until the first of them may be asked again.
@@ -243,7 +243,7 @@ pub enum Error {
     },
     /// The question cannot be put into a request.
     #[error("{at}: cannot be asked: {reason}")]
-    Unaskable {
+    InvalidRequest {
         /// Who would have been asked for what.
         at: Site,
         /// What is wrong with it.
@@ -260,7 +260,7 @@ impl Error {
             | Self::TimedOut { .. }
             | Self::Cut { .. }
             | Self::Busy { .. }
-            | Self::Resting { .. }
+            | Self::RateLimited { .. }
             | Self::Unreadable { .. }
             | Self::Malformed { .. }
             | Self::Stalled { .. }
@@ -276,7 +276,7 @@ impl Error {
             | Self::WrongChain { .. }
             | Self::Refused { .. }
             | Self::TooLarge { .. }
-            | Self::Unaskable { .. } => Kind::Permanent,
+            | Self::InvalidRequest { .. } => Kind::Permanent,
         }
     }
 
@@ -295,7 +295,7 @@ impl Error {
     pub fn pause(&self) -> Option<Duration> {
         match self {
             Self::Busy { retry_after, .. } => *retry_after,
-            Self::Resting { left, .. } => Some(*left),
+            Self::RateLimited { left, .. } => Some(*left),
             _ => None,
         }
     }

@@ -14,7 +14,7 @@ use crate::rpc::number_after;
 
 /// grpc-gateway's error body: a gRPC status.
 #[derive(Deserialize)]
-pub(crate) struct Fault {
+pub(crate) struct GrpcStatus {
     pub(crate) code: i64,
     pub(crate) message: String,
 }
@@ -29,8 +29,8 @@ pub(crate) async fn answer_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes,
     if reply.status.is_success() {
         return reply.json(|| endpoint.site(call));
     }
-    match serde_json::from_slice::<Fault>(&reply.body) {
-        Ok(fault) => Err(meaning(endpoint.site(call), fault)),
+    match serde_json::from_slice::<GrpcStatus>(&reply.body) {
+        Ok(status) => Err(meaning(endpoint.site(call), status)),
         Err(e) => Err(reply.unreadable(endpoint.site(call), &e.to_string())),
     }
 }
@@ -66,8 +66,8 @@ const CONTRACT_SAYS_NO: &str = "query wasm contract failed";
 
 /// The meaning of a gRPC status. Code 2 is used for everything that has no code of its own, a contract's
 /// fixed no before all (indexing.md §8.4): it is permanent unless its text is that of a broken connection.
-pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
-    let Fault { code, message: said } = fault;
+pub(crate) fn meaning(at: Site, status: GrpcStatus) -> Error {
+    let GrpcStatus { code, message: said } = status;
     // First of all: a contract may say anything, such as that a height is invalid or a connection refused.
     if said.contains(CONTRACT_SAYS_NO) {
         return Error::Refused { at, code, said };

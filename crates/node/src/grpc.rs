@@ -11,7 +11,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use proto::reflection::{PATH, ReflectionClient};
 
 use crate::error::{Error, Site};
-use crate::gateway::{self, Fault};
+use crate::gateway::{self, GrpcStatus};
 use crate::limits::Limits;
 use crate::pool::better;
 use crate::setup_error::SetupError;
@@ -47,7 +47,7 @@ impl Grpc {
             }
         }
         // The constructor refuses an empty list, so there is always a last failure.
-        Err(best.unwrap_or_else(|| Error::Unaskable {
+        Err(best.unwrap_or_else(|| Error::InvalidRequest {
             at: site(&Arc::default()),
             reason: "no address".to_owned(),
         }))
@@ -65,7 +65,7 @@ impl Grpc {
                 channel.map_err(|e| Error::Unreachable { at: at(), reason: crate::body::reason(&e) })?;
             ReflectionClient::new(channel).file_descriptors().await.map_err(|status| {
                 let (code, message) = (i64::from(i32::from(status.code())), status.message().to_owned());
-                gateway::meaning(at(), Fault { code, message })
+                gateway::meaning(at(), GrpcStatus { code, message })
             })
         };
         let after = self.limits.timeout;

@@ -70,7 +70,7 @@ pub(crate) struct Meter {
     height: OnceLock<Gauge>,
     up: OnceLock<Gauge>,
     websocket: OnceLock<Gauge>,
-    lies: OnceLock<Counter>,
+    false_answers: OnceLock<Counter>,
 }
 
 impl Meter {
@@ -85,7 +85,7 @@ impl Meter {
             height: OnceLock::new(),
             up: OnceLock::new(),
             websocket: OnceLock::new(),
-            lies: OnceLock::new(),
+            false_answers: OnceLock::new(),
         }
     }
 
@@ -129,9 +129,11 @@ impl Meter {
     }
 
     /// The endpoint has said something false.
-    pub(crate) fn lie(&self) {
+    pub(crate) fn false_answer(&self) {
         let (service, endpoint) = (self.service, || self.endpoint.clone());
-        self.lies.get_or_init(|| counter!(LIES, "service" => service, "endpoint" => endpoint())).increment(1);
+        self.false_answers
+            .get_or_init(|| counter!(LIES, "service" => service, "endpoint" => endpoint()))
+            .increment(1);
     }
 }
 

@@ -68,7 +68,7 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::executor::Executor;
+    use crate::opinit_executor::Executor;
     use crate::origin::Origin;
     use crate::retry;
     use crate::state_at::StateAt;

@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use crate::availability::Availability;
+use crate::candidates::Candidates;
 use crate::endpoint::{Call, Endpoint};
+use crate::endpoint_head::{EndpointState, EndpointStatus, Tip};
 use crate::error::{Error, Kind, Site};
-use crate::gate::Gate;
-use crate::heads::{EndpointState, Standing, Tip};
-use crate::health::Turn;
-use crate::hedge::Budget;
+use crate::hedge::TokenBucket;
+use crate::in_flight::InFlightLimiter;
 use crate::limits::Limits;
-use crate::member::Member;
 use crate::meter;
 use crate::observer::Observer;
 use crate::origin::{Answer, Origin};
-use crate::round::Round;
+use crate::pooled_endpoint::PooledEndpoint;
 use crate::setup_error::SetupError;
 use crate::transport::Transport;
 use crate::url::Url;
@@ -32,12 +32,12 @@ use crate::url::Url;
 /// The URLs of one service.
 pub(crate) struct Pool {
     service: &'static str,
-    members: Vec<Member>,
+    members: Vec<PooledEndpoint>,
     next: AtomicUsize,
     tip: Tip,
     /// Whether the tip is that of its own endpoints.
     leads: bool,
-    budget: Budget,
+    hedge_bucket: TokenBucket,
     heads: watch::Sender<Arc<[EndpointState]>>,
 }
 
@@ -49,14 +49,14 @@ impl Pool {
         }
         let tls = urls.iter().any(Url::is_https);
         let transport = Arc::new(Transport::new(tls, limits.connect, limits.in_flight)?);
-        let gate = Arc::new(Gate::new(&limits));
+        let limiter = Arc::new(InFlightLimiter::new(&limits));
         let hosts: Vec<_> = urls.iter().map(|url| Arc::clone(url.host())).collect();
         let member = |(place, url): (usize, Url)| {
             let alone = hosts.iter().filter(|host| *host == url.host()).count() == 1;
             let origin = Origin::new(service, Arc::clone(url.host()), place);
-            Member::new(
+            PooledEndpoint::new(
                 origin,
-                Endpoint::new(service, url, limits, Arc::clone(&transport), Arc::clone(&gate)),
+                Endpoint::new(service, url, limits, Arc::clone(&transport), Arc::clone(&limiter)),
                 alone,
             )
         };
@@ -66,7 +66,7 @@ impl Pool {
             next: AtomicUsize::new(0),
             tip: Tip::default(),
             leads: true,
-            budget: Budget::default(),
+            hedge_bucket: TokenBucket::default(),
             heads: watch::Sender::new(Arc::default()),
         };
         pool.publish();
@@ -90,19 +90,19 @@ impl Pool {
     }
 
     /// Every URL, in configured order.
-    pub(crate) fn members(&self) -> &[Member] {
+    pub(crate) fn members(&self) -> &[PooledEndpoint] {
         &self.members
     }
 
     /// The one that gave an answer. None for an origin of another service.
-    pub(crate) fn member(&self, origin: &Origin) -> Option<&Member> {
+    pub(crate) fn member(&self, origin: &Origin) -> Option<&PooledEndpoint> {
         self.members.get(origin.place()).filter(|member| member.origin == *origin)
     }
 
     /// From now on the log has a line when an endpoint stops answering and one when it answers again.
     pub(crate) fn log_outages(&self) {
         for member in &self.members {
-            member.record().logs_outages = true;
+            member.stats().logs_outages = true;
         }
     }
 
@@ -126,7 +126,7 @@ impl Pool {
                 if let Some(height) = state.height {
                     member.meter.height(height);
                 }
-                if state.standing != Standing::NeverSeen || state.down_since.is_some() {
+                if state.status != EndpointStatus::NeverSeen || state.down_since.is_some() {
                     member.meter.up(state.down_since.is_none());
                 }
                 if self.leads && state.seen.is_some() {
@@ -157,7 +157,7 @@ impl Pool {
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        self.go_round(call, self.round(call, None), attempt).await
+        self.ask_candidates(call, self.candidates(call, None), attempt).await
     }
 
     /// Puts a question to one URL before the others, if it may be asked. It takes nobody's turn.
@@ -171,9 +171,9 @@ impl Pool {
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let mut round = Round::new(self.members.iter(), call, None);
-        round.ready.sort_by_key(|member| member.origin != *first);
-        self.go_round(call, round, attempt).await
+        let mut candidates = Candidates::new(self.members.iter(), call, None);
+        candidates.ready.sort_by_key(|member| member.origin != *first);
+        self.ask_candidates(call, candidates, attempt).await
     }
 
     /// Puts a question to all but one URL. None if there is no other that could be believed more.
@@ -187,25 +187,30 @@ impl Pool {
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let round = self.round(call, Some(not));
-        if round.is_empty() {
+        let candidates = self.candidates(call, Some(not));
+        if candidates.is_empty() {
             return Ok(None);
         }
-        self.go_round(call, round, attempt).await.map(Some)
+        self.ask_candidates(call, candidates, attempt).await.map(Some)
     }
 
     /// Puts a question to one URL, whatever its standing, unless its server has ordered a pause.
-    pub(crate) async fn put<T, F, Fut>(&self, member: &Member, call: &Call, attempt: &F) -> Result<T, Error>
+    pub(crate) async fn send<T, F, Fut>(
+        &self,
+        member: &PooledEndpoint,
+        call: &Call,
+        attempt: &F,
+    ) -> Result<T, Error>
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        // Looked at again for every single question: the pause may have been ordered since the round was made.
-        let turn = member.record().health.turn(Instant::now());
-        if let Turn::Barred(left) = turn {
-            return Err(Error::Resting { at: member.endpoint.site(call), left });
+        // Looked at again for every single question: the pause may have been ordered since the candidates was made.
+        let turn = member.stats().health.availability(Instant::now());
+        if let Availability::RateLimited(left) = turn {
+            return Err(Error::RateLimited { at: member.endpoint.site(call), left });
         }
-        let (outcome, changed) = member.put(call, attempt).await;
+        let (outcome, changed) = member.send(call, attempt).await;
         if changed {
             self.publish();
         }
@@ -213,27 +218,27 @@ impl Pool {
     }
 
     /// Who is to be asked, in which order, starting one further each time.
-    fn round(&self, call: &Call, not: Option<&Origin>) -> Round<'_> {
+    fn candidates(&self, call: &Call, not: Option<&Origin>) -> Candidates<'_> {
         let first = self.next.fetch_add(1, Ordering::Relaxed) % self.members.len();
         let (tail, head) = self.members.split_at(first);
-        Round::new(head.iter().chain(tail), call, not)
+        Candidates::new(head.iter().chain(tail), call, not)
     }
 
-    async fn go_round<T, F, Fut>(
+    async fn ask_candidates<T, F, Fut>(
         &self,
         call: &Call,
-        round: Round<'_>,
+        candidates: Candidates<'_>,
         attempt: F,
     ) -> Result<(T, Origin), Error>
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let (mut best, mut ready) = (None, round.ready.as_slice());
+        let (mut best, mut ready) = (None, candidates.ready.as_slice());
         let pressing = self.is_pressing(call);
         if pressing {
             // Who has one endpoint that may be asked now may have two later.
-            self.budget.earn();
+            self.hedge_bucket.deposit();
         }
         if let [first, second, ..] = ready
             && pressing
@@ -246,7 +251,7 @@ impl Pool {
             ready = &ready[asked..];
         }
         for member in ready {
-            match self.put(member, call, &attempt).await {
+            match self.send(member, call, &attempt).await {
                 Ok(answer) => return Ok((answer, member.origin.clone())),
                 Err(error) => best = Some(better(best, error)),
             }
@@ -255,17 +260,17 @@ impl Pool {
         if let Some(error) = best.take_if(|error| error.kind() == Kind::NotYet) {
             return Err(error);
         }
-        for member in &round.cooling {
-            match self.put(member, call, &attempt).await {
+        for member in &candidates.backing_off {
+            match self.send(member, call, &attempt).await {
                 Ok(answer) => return Ok((answer, member.origin.clone())),
                 Err(error) => best = Some(better(best, error)),
             }
         }
-        Err(match (best, round.unasked) {
-            (Some(error), Some(unasked)) => better(Some(error), unasked),
+        Err(match (best, candidates.rejection) {
+            (Some(error), Some(rejection)) => better(Some(error), rejection),
             (Some(error), None) | (None, Some(error)) => error,
             // A pool has at least one member, and every member is in one of the lists.
-            (None, None) => Error::Unaskable { at: Site::default(), reason: "no address".to_owned() },
+            (None, None) => Error::InvalidRequest { at: Site::default(), reason: "no address".to_owned() },
         })
     }
 
@@ -274,33 +279,33 @@ impl Pool {
         call.urgent && call.height.is_some_and(|height| self.tip.is_near(height))
     }
 
-    /// Asks the first, and the second too if the first takes long and there is budget for that. The first answer
+    /// Asks the first, and the second too if the first takes long and there is hedge_bucket for that. The first answer
     /// wins; the other request is dropped. Also says how many were asked.
     async fn race<T, F, Fut>(
         &self,
         call: &Call,
-        [first, second]: [&Member; 2],
+        [first, second]: [&PooledEndpoint; 2],
         attempt: &F,
     ) -> (Result<(T, Origin), Error>, usize)
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let patience = first.record().latency.patience();
-        let put = async |member: &Member| {
-            self.put(member, call, attempt).await.map(|answer| (answer, member.origin.clone()))
+        let delay = first.stats().latency.hedge_delay();
+        let send = async |member: &PooledEndpoint| {
+            self.send(member, call, attempt).await.map(|answer| (answer, member.origin.clone()))
         };
-        let mut one = pin!(put(first));
+        let mut one = pin!(send(first));
         tokio::select! {
             biased;
             outcome = &mut one => return (outcome, 1),
-            () = sleep(patience) => {}
+            () = sleep(delay) => {}
         }
-        if !self.budget.spend() {
+        if !self.hedge_bucket.try_take() {
             return (one.await, 1);
         }
         meter::hedge(self.service);
-        let mut two = pin!(put(second));
+        let mut two = pin!(send(second));
         let outcome = tokio::select! {
             outcome = &mut one => match outcome {
                 Err(error) => two.await.map_err(|other| better(Some(error), other)),
@@ -349,7 +354,7 @@ mod tests {
             retry_after: seconds.map(Duration::from_secs),
         };
         let broken = || Error::Cut { at: Site::default(), got: 0, reason: String::new() };
-        let resting = || Error::Resting { at: Site::default(), left: Duration::from_secs(5) };
+        let resting = || Error::RateLimited { at: Site::default(), left: Duration::from_secs(5) };
         let table = [
             (busy(Some(60)), broken()),
             (busy(Some(60)), busy(None)),

@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn an_ordered_pause_is_waited_out_and_a_wait_at_the_tip_is_short() {
         let left = Duration::from_secs(9);
-        assert_eq!(pause(FAST, 0, &Error::Resting { at: at(), left }), left);
+        assert_eq!(pause(FAST, 0, &Error::RateLimited { at: at(), left }), left);
         assert_eq!(pause(Backoff { jitter_percent: 0, ..Backoff::default() }, 20, &not_yet()), AT_THE_TIP);
     }
 

@@ -18,8 +18,8 @@ use crate::comet_rpc::{is_bad_query, is_index_off, meaning, parsed, result_of};
 use crate::cosmos::Rest;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site};
-use crate::found::{CometTx, FoundTx, RestTx};
-use crate::rpc::{self, Fault, Opened};
+use crate::rpc::{self, RpcError, RpcResponse};
+use crate::tx_search_hit::{CometTx, FoundTx, RestTx};
 
 impl Comet {
     /// The transaction with this hash (`/tx`), or `None` if no node's index has it.
@@ -108,19 +108,19 @@ fn time_of(endpoint: &Endpoint, call: &Call, result: &[u8]) -> Result<Timestamp,
 
 async fn searched(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     match rpc::exchange(endpoint, call, None).await? {
-        Opened::Result(result) => Ok(result),
-        Opened::Fault(fault) => Err(meaning_of_search(endpoint.site(call), fault)),
+        RpcResponse::Result(result) => Ok(result),
+        RpcResponse::Error(error) => Err(meaning_of_search(endpoint.site(call), error)),
     }
 }
 
-fn meaning_of_search(at: Site, fault: Fault) -> Error {
-    let Fault { code, said } = fault;
+fn meaning_of_search(at: Site, error: RpcError) -> Error {
+    let RpcError { code, message: said } = error;
     if is_index_off(&said) {
         Error::NotIndexed { at }
     } else if is_unknown_tx(&said) || is_bad_query(&said) {
         Error::Refused { at, code, said }
     } else {
-        meaning(at, Fault { code, said })
+        meaning(at, RpcError { code, message: said })
     }
 }
 

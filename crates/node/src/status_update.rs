@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use crate::comet::Comet;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, excerpt};
-use crate::member::Member;
+use crate::pooled_endpoint::PooledEndpoint;
 use crate::status::{Status, status_call, status_of};
 
 impl Comet {
@@ -23,18 +23,23 @@ impl Comet {
     }
 
     /// Asks one endpoint for its status, whatever its standing, unless its server has ordered a pause.
-    pub(crate) async fn look(&self, member: &Member) -> Result<Status, Error> {
+    pub(crate) async fn fetch_status(&self, member: &PooledEndpoint) -> Result<Status, Error> {
         let attempt = async |endpoint: Arc<Endpoint>| status_of(&endpoint).await;
         let asked = Instant::now();
-        let status = self.pool().put(member, &status_call(), &attempt).await?;
+        let status = self.pool().send(member, &status_call(), &attempt).await?;
         self.observe(member, &status, asked)?;
         Ok(status)
     }
 
     /// Keeps what an endpoint says of itself, asked at a moment; an error if it is of another chain.
-    pub(crate) fn observe(&self, member: &Member, status: &Status, asked: Instant) -> Result<(), Error> {
+    pub(crate) fn observe(
+        &self,
+        member: &PooledEndpoint,
+        status: &Status,
+        asked: Instant,
+    ) -> Result<(), Error> {
         let want = self.chain().get().unwrap_or(&status.chain_id);
-        if !self.pool().belongs(member, want, &status.chain_id) {
+        if !self.pool().check_chain_id(member, want, &status.chain_id) {
             let at = member.endpoint.site(&status_call());
             return Err(Error::WrongChain {
                 at,
@@ -43,19 +48,19 @@ impl Comet {
             });
         }
         let was_behind = {
-            let mut record = member.record();
-            let was_behind = record.known.catching_up;
-            record.known.stated(status, asked);
+            let mut record = member.stats();
+            let was_behind = record.head.catching_up;
+            record.head.on_status(status, asked);
             was_behind
         };
-        tell_behind(member, was_behind, status);
+        log_sync_change(member, was_behind, status);
         self.pool().publish();
         Ok(())
     }
 }
 
 /// Says once that a node is behind, and once that it no longer is.
-fn tell_behind(member: &Member, was_behind: bool, status: &Status) {
+fn log_sync_change(member: &PooledEndpoint, was_behind: bool, status: &Status) {
     let (origin, height) = (&member.origin, status.latest_height);
     match (was_behind, status.catching_up) {
         (false, true) => warn!(

@@ -11,7 +11,7 @@ use tracing::warn;
 
 use crate::cosmos::Rest;
 use crate::error::Error;
-use crate::pages::{Page, Pagination};
+use crate::pagination::{Page, Pagination};
 
 /// A validator, or the sequencer of a rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]

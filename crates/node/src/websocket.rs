@@ -1,6 +1,6 @@
 //! The websocket of a CometBFT endpoint, on which it tells every new block.
 //!
-//! Holds: it is opened over the same connections as every other request, with the same path and credentials; a
+//! Holds: it is responses over the same connections as every other request, with the same path and credentials; a
 //! message is bounded, nothing is queued here, and a peer that says nothing at all, not even to a ping, is given up.
 //!
 //! It subscribes to `NewBlockHeader`, which CometBFT 0.38 sends right after `NewBlock` (`state/execution.go`, both
@@ -20,7 +20,7 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site, excerpt};
-use crate::rpc::{self, Opened};
+use crate::rpc::{self, RpcResponse};
 use crate::status::{NewBlock, hash_or_none};
 
 /// A live subscription.
@@ -66,9 +66,9 @@ impl Socket {
             let now = Instant::now();
             let mut socket = Self { stream, at: at.clone(), heard: now, ping: now + PING };
             socket.send(Message::text(SUBSCRIBE)).await?;
-            match socket.said().await?.data {
+            match socket.next_result().await?.data {
                 None => Ok(socket),
-                Some(_) => Err(socket.odd("an event before the subscription was confirmed")),
+                Some(_) => Err(socket.malformed("an event before the subscription was confirmed")),
             }
         };
         let after = limits.timeout;
@@ -78,25 +78,27 @@ impl Socket {
     /// The next block. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Result<NewBlock, Error> {
         loop {
-            if let Some(data) = self.said().await?.data {
+            if let Some(data) = self.next_result().await?.data {
                 let header = data.value.header;
                 let height =
-                    header.height.parse().map_err(|_| self.odd("a header without a height in it"))?;
+                    header.height.parse().map_err(|_| self.malformed("a header without a height in it"))?;
                 let parent = hash_or_none(&header.last_block_id.hash)
-                    .map_err(|_| self.odd("a parent's hash that is none"))?;
+                    .map_err(|_| self.malformed("a parent's hash that is none"))?;
                 return Ok(NewBlock { chain_id: header.chain_id, height, parent });
             }
         }
     }
 
-    async fn said(&mut self) -> Result<Said, Error> {
+    async fn next_result(&mut self) -> Result<Said, Error> {
         let body = self.message().await?;
-        match rpc::open(&body, None).map_err(|e| self.odd(e.reason()))? {
-            Opened::Result(result) => serde_json::from_slice(&result).map_err(|e| self.odd(&e.to_string())),
-            Opened::Fault(fault) => Err(Error::Faulty {
+        match rpc::decode(&body, None).map_err(|e| self.malformed(e.reason()))? {
+            RpcResponse::Result(result) => {
+                serde_json::from_slice(&result).map_err(|e| self.malformed(&e.to_string()))
+            }
+            RpcResponse::Error(error) => Err(Error::Faulty {
                 at: self.at.clone(),
-                code: fault.code,
-                said: excerpt(fault.said.as_bytes()),
+                code: error.code,
+                said: excerpt(error.message.as_bytes()),
             }),
         }
     }
@@ -107,7 +109,7 @@ impl Socket {
             let message = tokio::select! {
                 message = self.stream.next() => message,
                 () = sleep_until(self.ping) => {
-                    self.stir().await?;
+                    self.send_ping().await?;
                     continue;
                 }
             };
@@ -122,7 +124,7 @@ impl Socket {
         }
     }
 
-    async fn stir(&mut self) -> Result<(), Error> {
+    async fn send_ping(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         if now - self.heard >= DEAD {
             return Err(Error::TimedOut { at: self.at.clone(), after: DEAD });
@@ -143,7 +145,7 @@ impl Socket {
         Error::Cut { at: self.at.clone(), got: 0, reason: excerpt(reason.as_bytes()) }
     }
 
-    fn odd(&self, reason: &str) -> Error {
+    fn malformed(&self, reason: &str) -> Error {
         Error::Malformed { at: self.at.clone(), reason: excerpt(reason.as_bytes()) }
     }
 }

@@ -164,7 +164,7 @@ impl BlockSource {
     /// The `/block` answers about the height of `block` of those endpoints that did not tell it.
     pub(crate) async fn other_opinions(&self, block: &Block) -> Vec<Bytes> {
         let told_by = block.told_by.as_ref().map(|told_by| &told_by.block);
-        let all = self.tools.node.comet.block_of_each(block.height).await;
+        let all = self.tools.node.comet.block_from_all(block.height).await;
         all.into_iter()
             .filter(|(who, _)| Some(who) != told_by)
             .filter_map(|(_, answer)| answer.ok())

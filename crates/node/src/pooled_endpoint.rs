@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
+use crate::availability::{Availability, Health};
 use crate::endpoint::{Call, Endpoint};
+use crate::endpoint_head::{EndpointHead, EndpointState, EndpointStatus};
 use crate::error::{Error, Kind};
-use crate::heads::{EndpointState, Known, Standing};
-use crate::health::{Health, Turn};
 use crate::hedge::Latency;
 use crate::meter::{Meter, Outcome};
 use crate::origin::Origin;
@@ -21,25 +21,25 @@ use crate::status::is_status;
 use crate::trust::Trust;
 
 /// A failure that is over sooner is no outage: a server that starts answers 503 for a moment.
-const SHORT: Duration = Duration::from_secs(1);
+const MIN_OUTAGE: Duration = Duration::from_secs(1);
 
 /// One URL and its record.
-pub(crate) struct Member {
+pub(crate) struct PooledEndpoint {
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) origin: Origin,
     pub(crate) meter: Meter,
-    record: Mutex<Record>,
+    stats: Mutex<EndpointStats>,
 }
 
 /// What is known of one URL.
 #[derive(Debug, Default)]
-pub(crate) struct Record {
+pub(crate) struct EndpointStats {
     pub(crate) health: Health,
     pub(crate) trust: Trust,
-    pub(crate) known: Known,
+    pub(crate) head: EndpointHead,
     pub(crate) latency: Latency,
     /// Where it belongs to, if that is another chain.
-    pub(crate) foreign: Option<Foreign>,
+    pub(crate) chain_mismatch: Option<ChainMismatch>,
     failures: u64,
     last_error: Option<String>,
     answered: bool,
@@ -51,30 +51,30 @@ pub(crate) struct Record {
 
 /// The chain that an endpoint should belong to and the one that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Foreign {
+pub(crate) struct ChainMismatch {
     pub(crate) want: String,
     pub(crate) got: String,
 }
 
-impl Member {
+impl PooledEndpoint {
     /// `alone` if no other address of the service is on the same host.
     pub(crate) fn new(origin: Origin, endpoint: Endpoint, alone: bool) -> Self {
         let meter = Meter::new(&origin, alone);
-        Self { endpoint: Arc::new(endpoint), origin, meter, record: Mutex::default() }
+        Self { endpoint: Arc::new(endpoint), origin, meter, stats: Mutex::default() }
     }
 
-    pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
+    pub(crate) fn stats(&self) -> MutexGuard<'_, EndpointStats> {
         // A record is whole after every single step, so a panic elsewhere cannot have spoilt it.
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts one question. The second value says whether anything shown of the endpoint has changed by it.
-    pub(crate) async fn put<T, F, Fut>(&self, call: &Call, attempt: &F) -> (Result<T, Error>, bool)
+    pub(crate) async fn send<T, F, Fut>(&self, call: &Call, attempt: &F) -> (Result<T, Error>, bool)
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let waiting = Waiting { member: self, call, began: Instant::now(), over: false };
+        let waiting = InFlightRequest { member: self, call, began: Instant::now(), over: false };
         let mut outcome = attempt(Arc::clone(&self.endpoint)).await;
         let changed = waiting.end(&mut outcome);
         (outcome, changed)
@@ -82,22 +82,23 @@ impl Member {
 
     /// Whether it answers, as far as is known.
     pub(crate) fn is_up(&self) -> bool {
-        self.record().outage.since().is_none()
+        self.stats().outage.since().is_none()
     }
 
     /// Waits until no pause that its server has ordered is left.
-    pub(crate) async fn rested(&self) {
+    pub(crate) async fn wait_until_allowed(&self) {
         loop {
-            let turn = self.record().health.turn(Instant::now());
-            let Turn::Barred(left) = turn else { return };
+            let turn = self.stats().health.availability(Instant::now());
+            let Availability::RateLimited(left) = turn else { return };
             // Meanwhile a longer one may be ordered.
             sleep(left).await;
         }
     }
 
     pub(crate) fn state(&self, now: Instant) -> EndpointState {
-        let record = self.record();
-        let Known { height, hash, parent, earliest, catching_up, seen, by_websocket } = record.known.clone();
+        let record = self.stats();
+        let EndpointHead { height, hash, parent, earliest, catching_up, seen, by_websocket } =
+            record.head.clone();
         EndpointState {
             origin: self.origin.clone(),
             height,
@@ -106,9 +107,9 @@ impl Member {
             earliest,
             catching_up,
             seen,
-            standing: record.standing(now),
+            status: record.status(now),
             failures: record.failures,
-            lies: record.trust.lies(),
+            false_answers: record.trust.false_answers(),
             last_error: record.last_error.clone(),
             by_websocket,
             down_since: record.outage.since(),
@@ -117,15 +118,21 @@ impl Member {
 
     /// Logs what the outcome of a request that began at a moment means for whether the endpoint answers.
     /// Whether it has begun or ended an outage.
-    fn note_outage<T>(&self, call: &Call, outcome: &Result<T, Error>, began: Instant, now: Instant) -> bool {
-        let mut record = self.record();
+    fn update_outage<T>(
+        &self,
+        call: &Call,
+        outcome: &Result<T, Error>,
+        began: Instant,
+        now: Instant,
+    ) -> bool {
+        let mut record = self.stats();
         let before = record.outage.since();
-        let Record { outage, health, logs_outages, .. } = &mut *record;
+        let EndpointStats { outage, health, logs_outages, .. } = &mut *record;
         match outcome {
             // One failed question may be the question's fault; the status can always be told.
             Err(error) if error.kind() == Kind::Transient => {
                 let down = is_status(call) || health.is_failing();
-                if down && outage.failed(began, now, SHORT) && *logs_outages {
+                if down && outage.failed(began, now, MIN_OUTAGE) && *logs_outages {
                     warn!(endpoint = %self.origin, %error, "the endpoint does not answer");
                 }
             }
@@ -139,37 +146,37 @@ impl Member {
     }
 }
 
-impl Record {
-    pub(crate) fn standing(&self, now: Instant) -> Standing {
-        if self.foreign.is_some() {
-            return Standing::WrongChain;
+impl EndpointStats {
+    pub(crate) fn status(&self, now: Instant) -> EndpointStatus {
+        if self.chain_mismatch.is_some() {
+            return EndpointStatus::WrongChain;
         }
-        if self.trust.is_lost(now) {
-            return Standing::Distrusted;
+        if self.trust.is_distrusted(now) {
+            return EndpointStatus::Distrusted;
         }
-        match self.health.turn(now) {
-            Turn::Barred(_) => Standing::Barred,
-            Turn::Cooling => Standing::Cooling,
-            Turn::Ready if self.answered => Standing::Well,
-            Turn::Ready => Standing::NeverSeen,
+        match self.health.availability(now) {
+            Availability::RateLimited(_) => EndpointStatus::RateLimited,
+            Availability::BackingOff => EndpointStatus::BackingOff,
+            Availability::Ready if self.answered => EndpointStatus::Healthy,
+            Availability::Ready => EndpointStatus::NeverSeen,
         }
     }
 
     /// Its last failure in words, where it comes from elsewhere than a question.
-    pub(crate) fn failed_to(&mut self, why: String) {
+    pub(crate) fn set_last_error(&mut self, why: String) {
         self.last_error = Some(why);
     }
 
-    fn settle<T>(&mut self, call: &Call, outcome: &mut Result<T, Error>, now: Instant) -> bool {
-        let before = (self.standing(now), self.failures);
+    fn record_outcome<T>(&mut self, call: &Call, outcome: &mut Result<T, Error>, now: Instant) -> bool {
+        let before = (self.status(now), self.failures);
         let mut news = false;
         let moved = match outcome {
-            Ok(_) => call.urgent && call.height.is_some_and(|height| self.known.reached(height)),
-            Err(error) => error.tip().is_some_and(|tip| self.known.named(tip, now)),
+            Ok(_) => call.urgent && call.height.is_some_and(|height| self.head.on_answer(height)),
+            Err(error) => error.tip().is_some_and(|tip| self.head.on_not_yet(tip, now)),
         };
         match outcome {
             Err(Error::Busy { retry_after: Some(pause), .. }) => {
-                *pause = self.health.barred(now, *pause);
+                *pause = self.health.rate_limited(now, *pause);
                 self.failures = self.failures.saturating_add(1);
             }
             Err(error) if error.kind() == Kind::Transient => {
@@ -182,36 +189,36 @@ impl Record {
             }
         }
         if let Err(error) = outcome
-            && is_its_own(error)
+            && is_endpoint_error(error)
         {
             let said = Some(error.to_string());
             news = std::mem::replace(&mut self.last_error, said.clone()) != said;
         }
-        moved || news || before != (self.standing(now), self.failures)
+        moved || news || before != (self.status(now), self.failures)
     }
 }
 
 /// Whether a failure says something about the endpoint, not only about the question.
-fn is_its_own(error: &Error) -> bool {
+fn is_endpoint_error(error: &Error) -> bool {
     !matches!(
         error,
         Error::NotYet { .. }
             | Error::Refused { .. }
             | Error::Untraceable { .. }
-            | Error::Unaskable { .. }
+            | Error::InvalidRequest { .. }
             | Error::TooLarge { .. }
     )
 }
 
 /// A request under way.
-struct Waiting<'a> {
-    member: &'a Member,
+struct InFlightRequest<'a> {
+    member: &'a PooledEndpoint,
     call: &'a Call,
     began: Instant,
     over: bool,
 }
 
-impl Waiting<'_> {
+impl InFlightRequest<'_> {
     fn end<T>(mut self, outcome: &mut Result<T, Error>) -> bool {
         self.over = true;
         let now = Instant::now();
@@ -219,17 +226,17 @@ impl Waiting<'_> {
         let label = outcome.as_ref().map_or_else(|error| error.kind().into(), |_| Outcome::Answered);
         self.member.meter.request(label, took);
         let changed = {
-            let mut record = self.member.record();
+            let mut record = self.member.stats();
             if self.call.urgent && outcome.is_ok() {
-                record.latency.learn(took);
+                record.latency.observe(took);
             }
-            record.settle(self.call, outcome, now)
+            record.record_outcome(self.call, outcome, now)
         };
-        self.member.note_outage(self.call, outcome, self.began, now) || changed
+        self.member.update_outage(self.call, outcome, self.began, now) || changed
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for InFlightRequest<'_> {
     fn drop(&mut self) {
         if self.over {
             return;
@@ -237,7 +244,7 @@ impl Drop for Waiting<'_> {
         let waited = self.began.elapsed();
         self.member.meter.request(Outcome::Dropped, waited);
         if self.call.urgent {
-            self.member.record().latency.learn_at_least(waited);
+            self.member.stats().latency.observe_at_least(waited);
         }
     }
 }

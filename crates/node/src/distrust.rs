@@ -9,38 +9,38 @@ use tracing::{error, info};
 use crate::comet::Comet;
 use crate::cosmos::Rest;
 use crate::evm::Evm;
-use crate::member::{Foreign, Member};
 use crate::node::Node;
 use crate::origin::Origin;
 use crate::pool::Pool;
+use crate::pooled_endpoint::{ChainMismatch, PooledEndpoint};
 
 impl Pool {
     /// An endpoint has told something that is proved false; `why` says what, for the log. An origin of another
     /// service is ignored.
     pub(crate) fn distrust(&self, origin: &Origin, why: &str) {
         let Some(member) = self.member(origin) else { return };
-        member.meter.lie();
-        let sentence = {
-            let mut record = member.record();
-            record.failed_to(format!("{origin}: {why}"));
-            record.trust.lied(Instant::now())
+        member.meter.false_answer();
+        let penalty = {
+            let mut record = member.stats();
+            record.set_last_error(format!("{origin}: {why}"));
+            record.trust.report_false(Instant::now())
         };
-        if sentence.told {
-            let (seconds, lies) = (sentence.left.as_secs(), sentence.lies);
+        if penalty.log {
+            let (seconds, false_answers) = (penalty.left.as_secs(), penalty.false_answers);
             error!(
                 "{origin} told something false: {why}; it is not asked for {seconds} s while another endpoint can \
-                 be ({lies} so far); repair or replace this node"
+                 be ({false_answers} so far); repair or replace this node"
             );
         }
         self.publish();
     }
 
     /// Whether an endpoint that says it belongs to `got` is of the chain `want`; it is asked no more if not.
-    pub(crate) fn belongs(&self, member: &Member, want: &str, got: &str) -> bool {
+    pub(crate) fn check_chain_id(&self, member: &PooledEndpoint, want: &str, got: &str) -> bool {
         let before = {
-            let foreign = (want != got)
-                .then(|| Foreign { want: want.to_owned(), got: crate::error::excerpt(got.as_bytes()) });
-            std::mem::replace(&mut member.record().foreign, foreign.clone()) == foreign
+            let chain_mismatch = (want != got)
+                .then(|| ChainMismatch { want: want.to_owned(), got: crate::error::excerpt(got.as_bytes()) });
+            std::mem::replace(&mut member.stats().chain_mismatch, chain_mismatch.clone()) == chain_mismatch
         };
         if !before {
             let origin = &member.origin;
@@ -59,7 +59,7 @@ impl Pool {
 impl Comet {
     /// An endpoint has told something that is proved false; `why` says what. It is named in the log, counted, and
     /// not asked as long as there is another: for a minute, later for twice as long each time, up to an hour. If
-    /// all are distrusted, all are asked, those with the fewest lies first.
+    /// all are distrusted, all are asked, those with the fewest false_answers first.
     pub fn distrust(&self, origin: &Origin, why: &str) {
         self.pool().distrust(origin, why);
     }

@@ -13,7 +13,7 @@ use crate::accounts::{Account, encoded};
 use crate::cosmos::Rest;
 use crate::endpoint::Call;
 use crate::error::Error;
-use crate::pages::{Page, Pagination, page_path};
+use crate::pagination::{Page, Pagination, page_path};
 use crate::state_at::StateAt;
 
 /// Accounts in a page.

@@ -17,13 +17,13 @@ use crate::comet::Comet;
 use crate::cosmos::Rest;
 use crate::cosmos::json_of;
 use crate::endpoint::{Call, Endpoint};
+use crate::endpoint_head::EndpointState;
 use crate::error::Error;
 use crate::evm::Evm;
 use crate::evm::{meaning, quantity};
-use crate::heads::EndpointState;
-use crate::member::Member;
 use crate::node::Node;
 use crate::pool::{Pool, better};
+use crate::pooled_endpoint::PooledEndpoint;
 use crate::status::Status;
 
 /// How often the services without a height of their own are asked for their chain.
@@ -103,7 +103,7 @@ impl Comet {
     /// one answers.
     pub async fn verify_chain(&self, chain_id: &str) -> Result<Status, Error> {
         self.expect_chain(chain_id);
-        let looks = join_all(self.pool().members().iter().map(|member| self.look(member))).await;
+        let looks = join_all(self.pool().members().iter().map(|member| self.fetch_status(member))).await;
         let (mut best, mut failure) = (None::<Status>, None);
         for outcome in looks {
             match outcome {
@@ -142,7 +142,7 @@ impl Rest {
             let said: Said = crate::comet_rpc::parsed(&endpoint, &call, &answer)?;
             Ok(said.default_node_info.network)
         };
-        let said = join_all(self.pool().members().iter().map(|m| self.pool().put(m, &call, &attempt))).await;
+        let said = join_all(self.pool().members().iter().map(|m| self.pool().send(m, &call, &attempt))).await;
         let (mut right, mut failure) = (false, None);
         for (member, said) in self.pool().members().iter().zip(said) {
             let network = match said {
@@ -152,7 +152,7 @@ impl Rest {
                     continue;
                 }
             };
-            if self.pool().belongs(member, chain_id, &network) {
+            if self.pool().check_chain_id(member, chain_id, &network) {
                 right = true;
             } else {
                 let (at, want) = (member.endpoint.site(&call), chain_id.to_owned());
@@ -175,21 +175,21 @@ impl Evm {
             // Nobody to compare it with.
             return Ok(());
         }
-        let question = self.question("eth_chainId", "[]");
+        let request = self.request("eth_chainId", "[]");
         let attempt = async |endpoint: Arc<Endpoint>| {
-            let result = question.put_as(&endpoint, meaning).await?;
+            let result = request.send_with(&endpoint, meaning).await?;
             let reason = || format!("{} is no chain id", crate::error::excerpt(&result));
             quantity(&result)
-                .ok_or_else(|| Error::Malformed { at: endpoint.site(&question.call), reason: reason() })
+                .ok_or_else(|| Error::Malformed { at: endpoint.site(&request.call), reason: reason() })
         };
-        let said = join_all(members.iter().map(|m| self.pool().put(m, &question.call, &attempt))).await;
+        let said = join_all(members.iter().map(|m| self.pool().send(m, &request.call, &attempt))).await;
         let heard: Vec<Option<u64>> = said.iter().map(|said| said.as_ref().ok().copied()).collect();
         if let (None, Some(found)) = (self.chain().get(), found_out(&heard)) {
             self.chain().get_or_init(|| found);
         }
         // As long as it is not found out, those that were taken for strangers have no voice: they would readmit
         // themselves as soon as the others are silent.
-        let has_voice = |member: &Member| member.record().foreign.is_none();
+        let has_voice = |member: &PooledEndpoint| member.stats().chain_mismatch.is_none();
         let voices = members.iter().zip(&heard).filter(|(member, _)| has_voice(member));
         let so_far = || most_said(voices.filter_map(|(_, said)| *said));
         let Some(want) = self.chain().get().copied().or_else(so_far) else {
@@ -198,10 +198,12 @@ impl Evm {
         let (mut right, mut failure) = (false, None);
         for (member, said) in members.iter().zip(said) {
             match said {
-                Ok(said) if self.pool().belongs(member, &want.to_string(), &said.to_string()) => right = true,
+                Ok(said) if self.pool().check_chain_id(member, &want.to_string(), &said.to_string()) => {
+                    right = true
+                }
                 Ok(said) => {
                     let (at, want, got) =
-                        (member.endpoint.site(&question.call), want.to_string(), said.to_string());
+                        (member.endpoint.site(&request.call), want.to_string(), said.to_string());
                     failure = Some(better(failure, Error::WrongChain { at, want, got }));
                 }
                 // Whoever does not answer has said nothing.
@@ -221,7 +223,7 @@ fn most_said(all: impl Iterator<Item = u64>) -> Option<u64> {
 }
 
 /// What servers of a chain say beyond doubt: more than half of all have said it, or all have spoken and it was said
-/// most often. Silence, such as that of a node that is restarted, leaves it open: else a stranger that is alone for a
+/// most often. StallDetector, such as that of a node that is restarted, leaves it open: else a stranger that is alone for a
 /// moment would be right for ever.
 fn found_out(heard: &[Option<u64>]) -> Option<u64> {
     let said: Vec<u64> = heard.iter().flatten().copied().collect();

@@ -1,7 +1,7 @@
 //! What is known of every endpoint of a service, for whoever wants to follow the chain's head or to show it.
 //!
 //! Holds: a receiver has the newest state of all endpoints, in configured order, and is woken by every change of a
-//! height, a standing or a count; nothing of an address but host and port is in it.
+//! height, a status or a count; nothing of an address but host and port is in it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,13 +13,13 @@ use crate::status::{NewBlock, Status};
 
 /// How an endpoint stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Standing {
+pub enum EndpointStatus {
     /// It is asked in its turn.
-    Well,
+    Healthy,
     /// It failed several times in a row and is asked last.
-    Cooling,
+    BackingOff,
     /// It ordered a pause and is not asked until that is over.
-    Barred,
+    RateLimited,
     /// It said something that was proved false, and is asked only if all others did too.
     Distrusted,
     /// It belongs to another chain and is not asked.
@@ -46,11 +46,11 @@ pub struct EndpointState {
     /// When it last told its height.
     pub seen: Option<Instant>,
     /// How it stood when this state was made; some standings end by time alone.
-    pub standing: Standing,
+    pub status: EndpointStatus,
     /// Requests that failed, of all.
     pub failures: u64,
     /// Answers that were proved false.
-    pub lies: u64,
+    pub false_answers: u64,
     /// The last thing that was wrong with it in words: a failure, a lack such as a pruned height, something proved
     /// false. That it is not that far or refuses a single question is none.
     pub last_error: Option<String>,
@@ -63,13 +63,14 @@ pub struct EndpointState {
 impl EndpointState {
     /// The height that it is believed to have.
     pub(crate) fn trusted_height(&self) -> Option<u64> {
-        self.height.filter(|_| !matches!(self.standing, Standing::Distrusted | Standing::WrongChain))
+        self.height
+            .filter(|_| !matches!(self.status, EndpointStatus::Distrusted | EndpointStatus::WrongChain))
     }
 }
 
 /// What an endpoint has told of its chain.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct EndpointHead {
     pub(crate) height: Option<u64>,
     pub(crate) hash: Option<[u8; 32]>,
     pub(crate) parent: Option<[u8; 32]>,
@@ -79,7 +80,7 @@ pub(crate) struct Known {
     pub(crate) by_websocket: bool,
 }
 
-impl Known {
+impl EndpointHead {
     /// How much speaks for asking it about a height; the least is best.
     pub(crate) fn rank(&self, height: u64) -> u8 {
         match self.height {
@@ -91,7 +92,7 @@ impl Known {
     }
 
     /// It told its status when it was asked at a moment. If an event has come since, that is newer.
-    pub(crate) fn stated(&mut self, status: &Status, asked: Instant) {
+    pub(crate) fn on_status(&mut self, status: &Status, asked: Instant) {
         self.earliest = Some(status.earliest_height);
         self.catching_up = status.catching_up;
         let overtaken =
@@ -105,7 +106,7 @@ impl Known {
 
     /// Its websocket told a new block. One that is not above the known height is no news: a status that came
     /// first said so already, and only a status tells that a node has been set back.
-    pub(crate) fn event(&mut self, block: &NewBlock) {
+    pub(crate) fn on_event(&mut self, block: &NewBlock) {
         if self.height.is_none_or(|top| top < block.height) {
             self.move_to(block.height);
             (self.parent, self.seen) = (block.parent, Some(Instant::now()));
@@ -122,12 +123,12 @@ impl Known {
 
     /// It answered about a height that it was not known to have. Without a height of its own words nothing is
     /// concluded: an old block says nothing about the tip.
-    pub(crate) fn reached(&mut self, height: u64) -> bool {
+    pub(crate) fn on_answer(&mut self, height: u64) -> bool {
         self.height.is_some_and(|top| top < height) && self.move_to(height)
     }
 
     /// It named its tip in a refusal.
-    pub(crate) fn named(&mut self, tip: u64, now: Instant) -> bool {
+    pub(crate) fn on_not_yet(&mut self, tip: u64, now: Instant) -> bool {
         self.seen = Some(now);
         self.move_to(tip)
     }
@@ -164,8 +165,8 @@ mod tests {
 
     use super::*;
 
-    fn known(height: Option<u64>, earliest: Option<u64>) -> Known {
-        Known { height, earliest, ..Known::default() }
+    fn known(height: Option<u64>, earliest: Option<u64>) -> EndpointHead {
+        EndpointHead { height, earliest, ..EndpointHead::default() }
     }
 
     #[test]
@@ -179,10 +180,10 @@ mod tests {
     #[test]
     fn an_answer_raises_a_known_height_and_does_not_make_one_up() {
         let mut known = known(Some(5), None);
-        assert!(known.reached(6) && !known.reached(6) && !known.reached(2));
+        assert!(known.on_answer(6) && !known.on_answer(6) && !known.on_answer(2));
         assert_eq!(known.height, Some(6));
-        assert!(!Known::default().reached(6));
-        assert!(known.named(4, Instant::now()), "a node can be reset");
+        assert!(!EndpointHead::default().on_answer(6));
+        assert!(known.on_not_yet(4, Instant::now()), "a node can be reset");
         assert_eq!(known.height, Some(4));
     }
 
@@ -197,14 +198,14 @@ mod tests {
             catching_up: false,
         };
         let told = |height| NewBlock { chain_id: "c-1".to_owned(), height, parent: Some([6; 32]) };
-        let (mut known, asked) = (Known::default(), Instant::now());
-        known.event(&told(9));
-        known.event(&told(8));
+        let (mut known, asked) = (EndpointHead::default(), Instant::now());
+        known.on_event(&told(9));
+        known.on_event(&told(8));
         assert_eq!((known.height, known.parent), (Some(9), Some([6; 32])));
         known.seen = Some(asked + Duration::from_secs(1));
-        known.stated(&status(8), asked);
+        known.on_status(&status(8), asked);
         assert_eq!((known.height, known.hash), (Some(9), None));
-        known.stated(&status(8), Instant::now());
+        known.on_status(&status(8), Instant::now());
         assert_eq!((known.height, known.hash, known.parent), (Some(8), Some([7; 32]), None));
     }
 
