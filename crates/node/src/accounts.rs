@@ -34,7 +34,7 @@ impl Account {
         if let Some(address) = self.find(|entry| entry.address.take()) {
             return Some(address);
         }
-        warn!("an account of kind {kind:?} has no address that is known how to find, left out");
+        warn!(kind, "an account of an unknown kind has no address and is left out");
         None
     }
 

@@ -1,8 +1,10 @@
-//! What one URL's last answers say about asking it again.
+//! Availability of an endpoint: exponential backoff after failures, and rate limits that its server ordered.
 //!
-//! Holds: a URL that fails is asked last, for a time that grows with its failures and is capped; one good answer
-//! forgives all failures. A pause that the server ordered is kept to, capped too, whatever is answered meanwhile: what
-//! was under way when it was ordered says nothing about it.
+//! # Invariants
+//!
+//! * A failing endpoint is asked last, for a capped time that grows with its failures; one answer resets the backoff.
+//! * A pause that the server ordered is kept, capped. An answer does not end it: its request was sent before the
+//!   order.
 
 use std::time::Duration;
 
@@ -10,18 +12,18 @@ use tokio::time::Instant;
 
 use crate::retry::Backoff;
 
-/// Whether it is a URL's turn to be asked.
+/// Whether a URL may be asked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Availability {
-    /// Ask it.
+    /// Asked first.
     Ready,
-    /// Ask it only if the others have not helped.
+    /// Failing: asked only after the others.
     BackingOff,
-    /// The server ordered a pause: leave it alone for so long.
+    /// The server ordered a pause that lasts this much longer.
     RateLimited(Duration),
 }
 
-/// The record of one URL.
+/// Recent failures and rate limits of one URL.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     failures: u32,
@@ -29,14 +31,14 @@ pub(crate) struct Health {
     rate_limited_until: Option<Instant>,
 }
 
-/// So many failures in a row are put down to chance.
+/// Consecutive failures without backoff.
 const TOLERATED_FAILURES: u32 = 2;
 
-/// Cool-downs after failures.
+/// Pauses after further failures.
 const BACKOFF: Backoff =
     Backoff { initial: Duration::from_secs(1), max: Duration::from_mins(1), jitter_percent: 20 };
 
-/// The longest pause that a server can order.
+/// Longest pause that a server can order.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 impl Health {
@@ -51,17 +53,17 @@ impl Health {
         }
     }
 
-    /// Whether more of its last answers in a row were failures than chance explains.
+    /// Whether it failed more often in a row than is tolerated.
     pub(crate) fn is_failing(&self) -> bool {
         self.failures > TOLERATED_FAILURES
     }
 
-    /// It answered, be it with a no: the endpoint works.
+    /// Records an answer, be it a rejection: the endpoint works.
     pub(crate) fn answered(&mut self) {
         (self.failures, self.backoff_until) = (0, None);
     }
 
-    /// It failed.
+    /// Records a transient failure.
     pub(crate) fn failed(&mut self, now: Instant) {
         self.failures = self.failures.saturating_add(1);
         if let Some(steps) = self.failures.checked_sub(TOLERATED_FAILURES + 1) {
@@ -69,7 +71,7 @@ impl Health {
         }
     }
 
-    /// It wants to be left alone; returns for how long it will be: the later of two orders counts.
+    /// Records a pause that the server ordered. Returns how long it lasts: the later of two orders counts.
     pub(crate) fn rate_limited(&mut self, now: Instant, pause: Duration) -> Duration {
         let until = (now + pause.min(MAX_PAUSE)).max(self.rate_limited_until.unwrap_or(now));
         self.rate_limited_until = Some(until);

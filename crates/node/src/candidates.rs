@@ -1,7 +1,11 @@
-//! Who may be asked a question, and in which order.
+//! Candidate selection: the endpoints that may be asked for one call, in order of preference.
 //!
-//! Holds: an endpoint of another chain is in no this, a distrusted one only if all that are left are distrusted,
-//! those with the fewest false_answers first; else those that are known to have the height come first.
+//! # Invariants
+//!
+//! * An endpoint of another chain is never a candidate.
+//! * A distrusted endpoint is a candidate only if all others are distrusted too; then the fewest false answers come
+//!   first.
+//! * Otherwise endpoints that are known to have the height come first.
 
 use tokio::time::Instant;
 
@@ -11,27 +15,27 @@ use crate::error::Error;
 use crate::origin::Origin;
 use crate::pooled_endpoint::PooledEndpoint;
 
-/// The endpoints for one question.
+/// Endpoints for one call.
 pub(crate) struct Candidates<'a> {
-    /// To be asked one after the other.
+    /// Asked first, one after the other.
     pub(crate) ready: Vec<&'a PooledEndpoint>,
-    /// To be asked if that has not helped.
+    /// Asked if none of `ready` has answered.
     pub(crate) backing_off: Vec<&'a PooledEndpoint>,
-    /// What speaks for one that is not asked: the one whose pause ends first, else one of another chain.
+    /// The error to return if no endpoint could be asked: the shortest rate-limit wait, else the wrong chain.
     pub(crate) rejection: Option<Error>,
 }
 
-/// One endpoint at the moment of the question.
+/// One endpoint at the time of the call.
 struct Candidate<'a> {
     member: &'a PooledEndpoint,
-    turn: Availability,
+    availability: Availability,
     distrusted: bool,
     false_answers: u64,
     rank: u8,
 }
 
 impl<'a> Candidates<'a> {
-    /// `members` in the order that applies where nothing else decides; `not` is left out.
+    /// `members` in the order that breaks ties; `not` is excluded.
     pub(crate) fn new(
         members: impl Iterator<Item = &'a PooledEndpoint>,
         call: &Call,
@@ -53,45 +57,45 @@ impl<'a> Candidates<'a> {
             candidates.sort_by_key(|candidate| candidate.false_answers);
         }
         candidates.retain(|candidate| not != Some(&candidate.member.origin));
-        let mut this = Self { ready: Vec::new(), backing_off: Vec::new(), rejection: None };
+        let mut selected = Self { ready: Vec::new(), backing_off: Vec::new(), rejection: None };
         let mut shortest = None;
-        for Candidate { member, turn, .. } in candidates {
-            match turn {
-                Availability::Ready => this.ready.push(member),
-                Availability::BackingOff => this.backing_off.push(member),
+        for Candidate { member, availability, .. } in candidates {
+            match availability {
+                Availability::Ready => selected.ready.push(member),
+                Availability::BackingOff => selected.backing_off.push(member),
                 Availability::RateLimited(left) if shortest.is_none_or(|shortest| left < shortest) => {
                     shortest = Some(left);
-                    this.rejection = Some(Error::RateLimited { at: member.endpoint.site(call), left });
+                    selected.rejection = Some(Error::RateLimited { at: member.endpoint.site(call), left });
                 }
                 Availability::RateLimited(_) => {}
             }
         }
-        if not.is_none() && this.is_empty() {
-            this.rejection = chain_mismatch;
+        if not.is_none() && selected.is_empty() {
+            selected.rejection = chain_mismatch;
         }
-        this
+        selected
     }
 
-    /// Whether there is nobody, not even one that rests.
+    /// Whether there is no endpoint, not even a rate-limited one.
     pub(crate) fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.backing_off.is_empty() && self.rejection.is_none()
     }
 }
 
 impl<'a> Candidate<'a> {
-    /// The error is that it belongs to another chain.
+    /// Fails with [`Error::WrongChain`] for an endpoint of another chain.
     fn of(member: &'a PooledEndpoint, call: &Call, now: Instant) -> Result<Self, Error> {
-        let record = member.stats();
-        if let Some(chain_mismatch) = record.chain_mismatch.clone() {
+        let stats = member.stats();
+        if let Some(chain_mismatch) = stats.chain_mismatch.clone() {
             let at = member.endpoint.site(call);
             return Err(Error::WrongChain { at, want: chain_mismatch.want, got: chain_mismatch.got });
         }
         Ok(Self {
             member,
-            turn: record.health.availability(now),
-            distrusted: record.trust.is_distrusted(now),
-            false_answers: record.trust.false_answers(),
-            rank: call.height.map_or(0, |height| record.head.rank(height)),
+            availability: stats.health.availability(now),
+            distrusted: stats.trust.is_distrusted(now),
+            false_answers: stats.trust.false_answers(),
+            rank: call.height.map_or(0, |height| stats.head.rank(height)),
         })
     }
 }

@@ -1,8 +1,10 @@
-//! CometBFT RPC: the chain's blocks, their results, and the application's query router.
+//! CometBFT RPC client: blocks, block results and the application's query router.
 //!
-//! Holds: a block and its results are handed on as the bytes that the node sent; the texts of CometBFT 0.38
-//! are told apart as indexing.md §1.2 lists them; "no results" is a wait only near the tip of the very
-//! endpoint that said so.
+//! # Invariants
+//!
+//! * Blocks and results are returned as the bytes that the node sent.
+//! * Errors of CometBFT 0.38 are classified by their texts, as listed in indexing.md §1.2.
+//! * Missing results are [`Error::NotYet`] only near the tip of the endpoint that lacks them.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,7 +1,8 @@
-//! Cosmos REST, the SDK's grpc-gateway.
+//! Cosmos REST client (the SDK's grpc-gateway).
 //!
-//! Holds: an answer is handed on as the bytes that the node sent, checked to be whole JSON; an error is told
-//! apart by its text where the SDK has a text for it, else by its gRPC code (indexing.md §1.3).
+//! # Invariants
+//!
+//! An answer is returned as the bytes that the node sent, checked to be whole JSON.
 
 use std::sync::Arc;
 

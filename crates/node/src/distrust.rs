@@ -1,7 +1,9 @@
-//! Endpoints that are not to be asked: those that told something false and those of another chain.
+//! Exclusion of endpoints that gave a provably false answer or serve another chain.
 //!
-//! Holds: each is named in the log with what was found and what was wanted; it comes back by time alone or when it
-//! says the right chain again, and the log hears of that too.
+//! # Invariants
+//!
+//! * Every exclusion is logged with the finding and the expectation.
+//! * Distrust ends by time alone. A wrong chain ends when the endpoint reports the right one, and that is logged too.
 
 use tokio::time::Instant;
 use tracing::{error, info};
@@ -15,40 +17,47 @@ use crate::pool::Pool;
 use crate::pooled_endpoint::{ChainMismatch, PooledEndpoint};
 
 impl Pool {
-    /// An endpoint has told something that is proved false; `why` says what, for the log. An origin of another
-    /// service is ignored.
+    /// Records a provably false answer of an endpoint; `why` is the proof, for the log. An origin of another service
+    /// is ignored.
     pub(crate) fn distrust(&self, origin: &Origin, why: &str) {
         let Some(member) = self.member(origin) else { return };
         member.meter.false_answer();
         let penalty = {
-            let mut record = member.stats();
-            record.set_last_error(format!("{origin}: {why}"));
-            record.trust.report_false(Instant::now())
+            let mut stats = member.stats();
+            stats.set_last_error(format!("{origin}: {why}"));
+            stats.trust.report_false(Instant::now())
         };
         if penalty.log {
-            let (seconds, false_answers) = (penalty.left.as_secs(), penalty.false_answers);
             error!(
-                "{origin} told something false: {why}; it is not asked for {seconds} s while another endpoint can \
-                 be ({false_answers} so far); repair or replace this node"
+                endpoint = %origin,
+                reason = why,
+                penalty_s = penalty.left.as_secs(),
+                false_answers = penalty.false_answers,
+                "the endpoint gave a false answer and is avoided: repair or replace this node"
             );
         }
         self.publish();
     }
 
-    /// Whether an endpoint that says it belongs to `got` is of the chain `want`; it is asked no more if not.
+    /// Whether an endpoint that reports the chain `got` is of the chain `want`; if not, it is not asked any more.
     pub(crate) fn check_chain_id(&self, member: &PooledEndpoint, want: &str, got: &str) -> bool {
-        let before = {
+        let unchanged = {
             let chain_mismatch = (want != got)
                 .then(|| ChainMismatch { want: want.to_owned(), got: crate::error::excerpt(got.as_bytes()) });
             std::mem::replace(&mut member.stats().chain_mismatch, chain_mismatch.clone()) == chain_mismatch
         };
-        if !before {
+        if !unchanged {
             let origin = &member.origin;
             if want == got {
-                info!("{origin}: this is chain `{want}` again, it is asked again");
+                info!(endpoint = %origin, chain_id = want, "the endpoint serves the right chain again");
             } else {
-                let got = crate::error::excerpt(got.as_bytes());
-                error!("{origin}: this is chain `{got}`, not `{want}`; it is not asked; correct its address");
+                let chain_id = crate::error::excerpt(got.as_bytes());
+                error!(
+                    endpoint = %origin,
+                    chain_id,
+                    expected = want,
+                    "the endpoint serves another chain and is not asked: correct its address"
+                );
             }
             self.publish();
         }
@@ -57,9 +66,9 @@ impl Pool {
 }
 
 impl Comet {
-    /// An endpoint has told something that is proved false; `why` says what. It is named in the log, counted, and
-    /// not asked as long as there is another: for a minute, later for twice as long each time, up to an hour. If
-    /// all are distrusted, all are asked, those with the fewest false_answers first.
+    /// Records a provably false answer of an endpoint; `why` is the proof. The endpoint is logged, counted, and not
+    /// asked as long as there is another: for a minute, each later time twice as long, up to an hour. If all are
+    /// distrusted, all are asked, those with the fewest false answers first.
     pub fn distrust(&self, origin: &Origin, why: &str) {
         self.pool().distrust(origin, why);
     }
@@ -80,7 +89,7 @@ impl Rest {
 }
 
 impl Node {
-    /// As [`Comet::distrust`], for an endpoint of whichever service.
+    /// As [`Comet::distrust`], for an endpoint of any service.
     pub fn distrust(&self, origin: &Origin, why: &str) {
         // Only the service that the origin belongs to knows it.
         self.comet.distrust(origin, why);

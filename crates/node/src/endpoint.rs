@@ -1,7 +1,10 @@
-//! One URL: a question as an HTTP exchange.
+//! One URL of a service: a call as an HTTP exchange.
 //!
-//! Holds: a question takes a slot, a time limit and a body limit; what comes back is a whole answer with its
-//! status, or an error that names the place. What the answer says is the business of the service's client.
+//! # Invariants
+//!
+//! * A call holds an in-flight permit and has a time limit and a body limit.
+//! * The result is a whole response with its status, or an error that names the endpoint. The service's client reads
+//!   it.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -1,7 +1,10 @@
-//! What is known of every endpoint of a service, for whoever wants to follow the chain's head or to show it.
+//! Head of every endpoint of a service: the last height, hash and status that are known of it.
 //!
-//! Holds: a receiver has the newest state of all endpoints, in configured order, and is woken by every change of a
-//! height, a status or a count; nothing of an address but host and port is in it.
+//! # Invariants
+//!
+//! * A receiver has the newest state of all endpoints, in configured order, and is woken by every change of a height,
+//!   a status or a count.
+//! * No part of an address but host and port is in it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

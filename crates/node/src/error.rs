@@ -1,8 +1,11 @@
-//! What a node's answer means when it is not the answer.
+//! Errors of the node's services, classified by whether a retry can help.
 //!
-//! Holds: every failure names the service, the host (never credentials), the call, the height if there is
-//! one, what came, and what to do. Its [`Kind`] alone says whether asking again can help. Outside text is
-//! cut and escaped before it gets into a message.
+//! # Invariants
+//!
+//! * An error names the service, the host (never credentials), the call, the height if there is one, the finding and
+//!   the remedy.
+//! * [`Kind`] alone decides about retries.
+//! * Text from outside is cut and escaped before it is in a message.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,10 @@
-//! The EVM server's JSON-RPC: receipts and call traces of blocks.
+//! EVM JSON-RPC client: receipts and call traces of blocks.
 //!
-//! Holds: every request has a number of its own and only the answer with that number is taken; the `result`
-//! is handed on as the bytes that the node sent; `null` for a block means "not indexed yet" and is never taken
-//! for "nothing there" (indexing.md §1.4, traps T3 to T5).
+//! # Invariants
+//!
+//! * Every request has an id of its own, and only the response with that id is accepted.
+//! * `result` is returned as the bytes that the node sent.
+//! * `null` for a block means "not indexed yet", never "empty block" (indexing.md §1.4, traps T3 to T5).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -2,15 +2,15 @@
 //!
 //! # Invariants
 //!
-//! Only a contract's own no is [`Error::Refused`]; a call that fails fails no other. A request goes to one server, which
-//! works it off in order (go-ethereum `rpc/handler.go`).
+//! Only a contract's own no is [`Error::Refused`]; a call that fails fails no other. A request goes to one server,
+//! which works it off in order (go-ethereum `rpc/handler.go`).
 //!
-//! Where the state must be exact ([`StateAt::exact`]), a request is
-//! `[eth_blockNumber, NUMBER, calls…, NUMBER, eth_blockNumber]`, where `NUMBER` returns the height of the state it ran in.
-//! The states that a minievm reads for its newest height H are that of H-1, until H is committed, that of H, that of H+1,
-//! if that is committed before it is indexed, and again that of H, from when H+1 is indexed on. So both `NUMBER` must
-//! return H, and either H+1 was indexed before the calls, or it was not after them. (Measured beside minievm v1.2.18:
-//! without the second condition 19 of 4,892 requests had an answer of H+1, with it none of 4,448.)
+//! Where the state must be exact ([`StateAt::exact`]), a request is `[eth_blockNumber, NUMBER, calls…, NUMBER,
+//! eth_blockNumber]`, where `NUMBER` returns the height of the state it ran in. The states that a minievm reads for
+//! its newest height H are that of H-1, until H is committed, that of H, that of H+1, if that is committed before it
+//! is indexed, and again that of H, from when H+1 is indexed on. So both `NUMBER` must return H, and either H+1 was
+//! indexed before the calls, or it was not after them. (Measured beside minievm v1.2.18: without the second condition
+//! 19 of 4,892 requests had an answer of H+1, with it none of 4,448.)
 
 use std::sync::Arc;
 

@@ -1,7 +1,9 @@
-//! Single facts about an EVM chain: a receipt, logs, a balance, a block's time, and minievm's two kinds of hash.
+//! Single EVM lookups: receipt, logs, balance, block time, and minievm's mapping of transaction hashes.
 //!
-//! Holds: `null` is handed on as "not there" only where the server means that; a range of blocks that a server finds
-//! too large is a fixed no, since asking again for the same cannot help.
+//! # Invariants
+//!
+//! * `null` becomes `None` only where the server means "not found".
+//! * A block range that the server finds too large is [`Error::Refused`]: a retry cannot help.
 
 use std::sync::Arc;
 

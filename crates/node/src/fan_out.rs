@@ -1,4 +1,4 @@
-//! What each endpoint says about the same thing, for whoever has to decide between them.
+//! Calls that go to every endpoint at once, or to a chosen endpoint first, to compare their answers.
 
 use std::sync::Arc;
 

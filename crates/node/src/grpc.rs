@@ -1,7 +1,9 @@
-//! gRPC: the one service that hands out descriptors faster than CometBFT's RPC does.
+//! gRPC client for the application's descriptors, the fastest source of them.
 //!
-//! Holds: a call tries each address at most once, under the same time limits as the other services; a status is
-//! told apart as REST's codes are, since they are the same codes.
+//! # Invariants
+//!
+//! * A call tries each address at most once, under the same time limits as the other services.
+//! * A gRPC status is classified as the codes of REST are: they are the same codes.
 
 use std::sync::Arc;
 

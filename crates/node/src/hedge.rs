@@ -1,68 +1,70 @@
-//! When a second endpoint is asked the same question because the first takes long.
+//! Hedged requests: a second endpoint is asked if the first is slow, within a token bucket.
 //!
-//! Holds: the first is given twice the time that its answers took lately, 20 to 500 ms; in the long run no more
-//! than one question in ten is asked twice, and never more than ten in a row above that.
+//! # Invariants
+//!
+//! * The first endpoint gets twice its usual latency before the second is asked, at least 20 ms and at most 500 ms.
+//! * In the long run at most one request in ten is hedged, with bursts of at most ten.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How long an endpoint's answers took lately: a moving average that weighs the newest with a fifth.
+/// Latency of an endpoint: an exponential moving average in which the newest answer weighs a fifth.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Latency {
     average: Option<Duration>,
 }
 
-/// The least patience: below, noise would be taken for slowness.
+/// Shortest delay before a hedge: below it, noise would look like slowness.
 const MIN_DELAY: Duration = Duration::from_millis(20);
 
-/// The most, and what an endpoint without a record gets.
+/// Longest delay, and the delay for an endpoint without a known latency.
 const MAX_DELAY: Duration = Duration::from_millis(500);
 
 impl Latency {
-    /// An answer took so long.
+    /// Records the latency of an answer.
     pub(crate) fn observe(&mut self, took: Duration) {
         self.average = Some(self.average.map_or(took, |average| (average * 4 + took) / 5));
     }
 
-    /// An answer would have taken longer than this.
+    /// Records a lower bound: the request was dropped before its answer.
     pub(crate) fn observe_at_least(&mut self, waited: Duration) {
         if self.average.is_some_and(|average| waited > average) {
             self.observe(waited);
         }
     }
 
-    /// How long to wait for it alone.
+    /// How long to wait for the endpoint before a hedge is sent.
     pub(crate) fn hedge_delay(&self) -> Duration {
         self.average.map_or(MAX_DELAY, |average| (average * 2).clamp(MIN_DELAY, MAX_DELAY))
     }
 }
 
-/// What may be spent on asking twice.
+/// Token bucket for hedges: each request deposits a token, each hedge takes [`COST`].
 #[derive(Debug)]
 pub(crate) struct TokenBucket {
     tokens: AtomicU32,
 }
 
-/// The price of one extra request in questions asked.
+/// Tokens of one hedge.
 const COST: u32 = 10;
 
-/// Savings beyond ten extra requests are distrusted.
+/// Most tokens in the bucket: ten hedges.
 const CAPACITY: u32 = 10 * COST;
 
 impl Default for TokenBucket {
-    /// Enough for one.
+    /// Filled for one hedge.
     fn default() -> Self {
         Self { tokens: AtomicU32::new(COST) }
     }
 }
 
 impl TokenBucket {
-    /// A question is asked once.
+    /// Adds the token of one request.
     pub(crate) fn deposit(&self) {
         self.change(|tokens| Some((tokens + 1).min(CAPACITY)));
     }
 
-    /// Whether one more request can be paid for; it then is.
+    /// Takes the tokens of one hedge, if there are enough.
     pub(crate) fn try_take(&self) -> bool {
         self.change(|tokens| tokens.checked_sub(COST))
     }

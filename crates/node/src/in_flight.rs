@@ -1,9 +1,12 @@
-//! How much one service may have in the air.
+//! In-flight limiter of a service: semaphores over calls and over the bytes of their bodies.
 //!
-//! Holds: no more calls than the limit at once; bodies being read add up to no more bytes than the limit, by
-//! the size that answers had lately. The size of an answer is unknown before it is read (Go servers send
-//! chunks), so this second bound is soft: a body larger than foreseen is let through, and the next ones wait
-//! for more bytes. A call takes all it needs before it starts, so calls cannot wait for each other in a ring.
+//! # Invariants
+//!
+//! * At most `in_flight` calls run at once.
+//! * The bodies being read add up to at most `bytes_in_flight`, by the size of recent answers. The bound is soft: the
+//!   size of an answer is unknown before it is read (Go servers send chunks). A larger body is read, and later calls
+//!   wait.
+//! * A call acquires all its permits before it starts, so calls cannot deadlock.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,7 +14,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::limits::Limits;
 
-/// Slots for calls and bytes for bytes.
+/// Semaphores over calls and over bytes.
 #[derive(Debug)]
 pub(crate) struct InFlightLimiter {
     calls: Semaphore,
@@ -20,15 +23,15 @@ pub(crate) struct InFlightLimiter {
     expected: AtomicU32,
 }
 
-/// The right to one call, given back on drop.
+/// Permit for one call, released on drop.
 #[derive(Debug)]
 pub(crate) struct Permit<'a> {
-    // `None` only if a semaphore had been closed, which nobody does.
+    // `None` only if a semaphore were closed, which never happens.
     _call: Option<SemaphorePermit<'a>>,
     _bytes: Option<SemaphorePermit<'a>>,
 }
 
-/// Room is counted in units of this many bytes, since a semaphore counts to 2^32 at most.
+/// Bytes are counted in units of this size, because a semaphore counts to 2^32 at most.
 const UNIT: usize = 1 << 10;
 
 impl InFlightLimiter {
@@ -42,16 +45,15 @@ impl InFlightLimiter {
         }
     }
 
-    /// Waits for a call and for bytes. First come, first served.
+    /// Waits for both permits, in the order of the callers.
     pub(crate) async fn acquire(&self) -> Permit<'_> {
-        // An error would mean a closed semaphore, and nobody closes these: `None` is out of reach and would only lift a bound.
         let call = self.calls.acquire().await.ok();
         let expected = self.expected.load(Ordering::Relaxed).min(self.size);
         let bytes = self.bytes.acquire_many(expected).await.ok();
         Permit { _call: call, _bytes: bytes }
     }
 
-    /// Learns from an answer's size: up at once, down slowly.
+    /// Adapts the expected size of an answer: up at once, down slowly.
     pub(crate) fn record_size(&self, bytes: usize) {
         let now = units(bytes);
         let before = self.expected.load(Ordering::Relaxed);
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn large_answers_leave_bytes_for_fewer_at_once() {
+    async fn large_answers_leave_room_for_fewer_at_once() {
         let limiter = limiter_of(100, 10 << 20);
         limiter.record_size(4 << 20);
         let first = limiter.acquire().await;

@@ -1,12 +1,15 @@
-//! Everything remote: clients for the node of a rollup.
+//! Clients for the services of a chain's node.
 //!
-//! A [`Node`] holds one client per service: [`Comet`] (blocks and their results), [`Rest`] (the SDK's
-//! queries), [`Evm`] (receipts, traces and calls), [`Grpc`] (descriptors), each over several addresses. They hand on the bytes that the node
-//! sent, without the envelope; the crate `chain` reads them. Single transactions are found as [`FoundTx`]. Beside the
-//! node stands the [`Executor`] of its bridge.
+//! A [`Node`] holds one client per service, each over several addresses: [`Comet`] (blocks and their results),
+//! [`Rest`] (the SDK's queries), [`Evm`] (receipts, traces and calls) and [`Grpc`] (descriptors). Answers are
+//! returned as the bytes that the node sent, without the envelope; the crate `chain` decodes them. [`FoundTx`] is a
+//! transaction found by a search. [`Executor`] is the client of a rollup's bridge executor.
 //!
-//! Holds: every failure is an [`Error`] whose [`Kind`] says whether asking again can help; a failure is never
-//! taken for an empty answer; every wait, body, queue and retry has a bound ([`Limits`]).
+//! # Invariants
+//!
+//! * Every failure is an [`Error`] whose [`Kind`] decides whether a retry can help; it is never taken for an empty
+//!   answer.
+//! * Every wait, body, queue and retry is bounded ([`Limits`]).
 
 mod accounts;
 mod availability;

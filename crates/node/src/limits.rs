@@ -1,7 +1,9 @@
-//! The bounds of one service's clients.
+//! Resource limits of one service's client.
 //!
-//! Holds: every wait, body and number of calls of this crate is bounded by a field here or by a constant
-//! beside its use; no field means "without limit".
+//! # Invariants
+//!
+//! Every wait, body and number of calls in this crate is bounded by a field here or by a constant beside its use. No
+//! value means "unlimited".
 
 use std::time::Duration;
 

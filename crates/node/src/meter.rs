@@ -1,8 +1,10 @@
-//! How often each endpoint is asked, with what outcome, and how long it takes, for `metrics`' recorder.
+//! Metrics of the endpoints: requests by outcome, latency, height and availability.
 //!
-//! Holds: a counter is made when it is first needed and stays, so a recorder is installed before the first question
-//! or is not seen; the only label from outside is an endpoint's host and port as configured. Where a service has several
-//! addresses on one host, its place among the addresses is added, so that they are told apart.
+//! # Invariants
+//!
+//! * A metric is registered on first use, so a recorder must be installed before the first request.
+//! * The only label value from outside is the endpoint's host and port as configured. Addresses that share a host are
+//!   distinguished by their position.
 
 use std::array::from_fn;
 use std::sync::OnceLock;

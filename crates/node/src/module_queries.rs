@@ -1,8 +1,10 @@
-//! What the modules of a chain keep: contracts, resources, accounts, balances.
+//! REST queries of chain modules: contracts, Move resources, accounts, balances and denoms.
 //!
-//! Holds: each query is at the path that its function names, in the state of a height or, with `None`, of the latest
-//! block; what a caller puts in is encoded, so that it cannot become another question. A module's fixed no is
-//! [`Error::Refused`]; a height whose state is gone is an error with [`Error::is_pruned`].
+//! # Invariants
+//!
+//! * A query reads the state of a height, or of the latest block with `None`.
+//! * Arguments are percent-encoded, so that they cannot change the path or the query.
+//! * A module's permanent rejection is [`Error::Refused`]; a pruned height is an error with [`Error::is_pruned`].
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;

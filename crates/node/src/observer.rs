@@ -1,4 +1,4 @@
-//! A look at the answers of a node, for a recorder.
+//! Observer of the answers of a node, for recorders.
 
 use std::sync::Arc;
 

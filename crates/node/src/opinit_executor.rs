@@ -1,7 +1,9 @@
-//! The executor of a rollup's bridge: opinit-bots' REST, which has the proofs that withdrawals are claimed with.
+//! Client of an OPinit bridge executor (opinit-bots' REST): the withdrawal proofs that claims on the L1 need.
 //!
-//! Holds: "not seen yet" is told from a failure; what the executor says is handed on and not checked: the L1 checks a
-//! proof when it is used.
+//! # Invariants
+//!
+//! * A withdrawal that the executor has not seen yet is `None`, not an error.
+//! * Proofs are returned unchecked: the L1 checks a proof when it is used.
 
 use std::sync::Arc;
 

@@ -1,7 +1,9 @@
-//! Who gave an answer.
+//! Origin of an answer: the endpoint that sent it.
 //!
-//! Holds: an origin tells apart any two addresses of a service, even on the same host, and shows service, host and
-//! port only: never user, password or path.
+//! # Invariants
+//!
+//! * Origins of different addresses of a service differ, even on the same host.
+//! * An origin shows service, host and port only: never user, password or path.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! What is logged of a failure that lasts: once that it begins, once that it is over.
+//! Rate-limited logging of outages: one line at the beginning, one at the end.
 //!
-//! Holds: however often something fails and recovers, its beginning is logged once a minute at most, and its end only
-//! where the beginning was.
+//! # Invariants
+//!
+//! The beginning is logged at most once a minute, and an end only if its beginning was logged.
 
 use std::time::Duration;
 

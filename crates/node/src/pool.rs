@@ -1,9 +1,12 @@
-//! Several URLs of one service asked as if they were one.
+//! Endpoint pool: several URLs of one service behind one client, with failover.
 //!
-//! Holds: one question tries each URL at most once, in turn: those that are known to have the height first, those
-//! that failed lately last, and gives the best that came: an answer, else "not yet" with the highest tip, else a
-//! failure; a fixed no only if every URL gave one. A URL whose server ordered a pause is left alone until the pause
-//! is over, one of another chain until it says otherwise, one that told something false while there is another.
+//! # Invariants
+//!
+//! * A call tries each URL at most once: URLs that have the height first, failing ones last.
+//! * The best outcome is returned: an answer, else "not yet" with the highest tip, else a transient error. A
+//!   permanent error is returned only if every URL gave one.
+//! * A URL is not asked during a pause that its server ordered, nor while it serves another chain. A distrusted URL
+//!   is not asked while there is another.
 
 use std::cmp::Reverse;
 use std::pin::pin;
@@ -160,7 +163,7 @@ impl Pool {
         self.ask_candidates(call, self.candidates(call, None), attempt).await
     }
 
-    /// Puts a question to one URL before the others, if it may be asked. It takes nobody's turn.
+    /// Puts a question to one URL before the others, if it may be asked. It takes nobody's availability.
     pub(crate) async fn ask_first<T, F, Fut>(
         &self,
         call: &Call,
@@ -206,8 +209,8 @@ impl Pool {
         Fut: Future<Output = Result<T, Error>>,
     {
         // Looked at again for every single question: the pause may have been ordered since the candidates was made.
-        let turn = member.stats().health.availability(Instant::now());
-        if let Availability::RateLimited(left) = turn {
+        let availability = member.stats().health.availability(Instant::now());
+        if let Availability::RateLimited(left) = availability {
             return Err(Error::RateLimited { at: member.endpoint.site(call), left });
         }
         let (outcome, changed) = member.send(call, attempt).await;

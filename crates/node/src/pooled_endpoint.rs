@@ -1,7 +1,8 @@
-//! One endpoint of a service with all that is known of it.
+//! Endpoint of a pool with its statistics: availability, trust, head, latency and last error.
 //!
-//! Holds: every request put to it leaves its mark in one place: health, last error, latency, height and numbers;
-//! one that nobody waited for to the end leaves a mark too.
+//! # Invariants
+//!
+//! Every request updates the statistics in one place, also a request whose future was dropped before the answer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,10 +21,10 @@ use crate::outage::Outage;
 use crate::status::is_status;
 use crate::trust::Trust;
 
-/// A failure that is over sooner is no outage: a server that starts answers 503 for a moment.
+/// A shorter failure is not an outage: a server answers 503 for a moment while it starts.
 const MIN_OUTAGE: Duration = Duration::from_secs(1);
 
-/// One URL and its record.
+/// One URL and its statistics.
 pub(crate) struct PooledEndpoint {
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) origin: Origin,
@@ -31,25 +32,25 @@ pub(crate) struct PooledEndpoint {
     stats: Mutex<EndpointStats>,
 }
 
-/// What is known of one URL.
+/// Statistics of one URL.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointStats {
     pub(crate) health: Health,
     pub(crate) trust: Trust,
     pub(crate) head: EndpointHead,
     pub(crate) latency: Latency,
-    /// Where it belongs to, if that is another chain.
+    /// Set while it serves another chain.
     pub(crate) chain_mismatch: Option<ChainMismatch>,
     failures: u64,
     last_error: Option<String>,
     answered: bool,
     outage: Outage,
-    /// Whether the log hears of its outages: those of the node that is indexed matter to an operator, those of all the
-    /// chains that transfers go over would fill the log.
+    /// Whether its outages are logged: operators need those of the indexed node, while those of all the chains that
+    /// transfers pass through would flood the log.
     pub(crate) logs_outages: bool,
 }
 
-/// The chain that an endpoint should belong to and the one that it belongs to.
+/// Expected and reported chain id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChainMismatch {
     pub(crate) want: String,
@@ -64,11 +65,11 @@ impl PooledEndpoint {
     }
 
     pub(crate) fn stats(&self) -> MutexGuard<'_, EndpointStats> {
-        // A record is whole after every single step, so a panic elsewhere cannot have spoilt it.
+        // The statistics are consistent after every single assignment, so a poisoned lock is harmless.
         self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts one question. The second value says whether anything shown of the endpoint has changed by it.
+    /// Sends one call. The second value is whether the published state of the endpoint has changed.
     pub(crate) async fn send<T, F, Fut>(&self, call: &Call, attempt: &F) -> (Result<T, Error>, bool)
     where
         F: Fn(Arc<Endpoint>) -> Fut,
@@ -80,25 +81,25 @@ impl PooledEndpoint {
         (outcome, changed)
     }
 
-    /// Whether it answers, as far as is known.
+    /// Whether no outage is known.
     pub(crate) fn is_up(&self) -> bool {
         self.stats().outage.since().is_none()
     }
 
-    /// Waits until no pause that its server has ordered is left.
+    /// Waits until its server's rate limit is over.
     pub(crate) async fn wait_until_allowed(&self) {
         loop {
-            let turn = self.stats().health.availability(Instant::now());
-            let Availability::RateLimited(left) = turn else { return };
-            // Meanwhile a longer one may be ordered.
+            let availability = self.stats().health.availability(Instant::now());
+            let Availability::RateLimited(left) = availability else { return };
+            // The server may order a longer pause meanwhile.
             sleep(left).await;
         }
     }
 
     pub(crate) fn state(&self, now: Instant) -> EndpointState {
-        let record = self.stats();
+        let stats = self.stats();
         let EndpointHead { height, hash, parent, earliest, catching_up, seen, by_websocket } =
-            record.head.clone();
+            stats.head.clone();
         EndpointState {
             origin: self.origin.clone(),
             height,
@@ -107,17 +108,17 @@ impl PooledEndpoint {
             earliest,
             catching_up,
             seen,
-            status: record.status(now),
-            failures: record.failures,
-            false_answers: record.trust.false_answers(),
-            last_error: record.last_error.clone(),
+            status: stats.status(now),
+            failures: stats.failures,
+            false_answers: stats.trust.false_answers(),
+            last_error: stats.last_error.clone(),
             by_websocket,
-            down_since: record.outage.since(),
+            down_since: stats.outage.since(),
         }
     }
 
-    /// Logs what the outcome of a request that began at a moment means for whether the endpoint answers.
-    /// Whether it has begun or ended an outage.
+    /// Updates the outage from the outcome of a request that began at `began`, and logs its beginning and its end.
+    /// Returns whether an outage has begun or ended.
     fn update_outage<T>(
         &self,
         call: &Call,
@@ -125,11 +126,11 @@ impl PooledEndpoint {
         began: Instant,
         now: Instant,
     ) -> bool {
-        let mut record = self.stats();
-        let before = record.outage.since();
-        let EndpointStats { outage, health, logs_outages, .. } = &mut *record;
+        let mut stats = self.stats();
+        let before = stats.outage.since();
+        let EndpointStats { outage, health, logs_outages, .. } = &mut *stats;
         match outcome {
-            // One failed question may be the question's fault; the status can always be told.
+            // A single failure may be due to the request; only `/status` can always be answered.
             Err(error) if error.kind() == Kind::Transient => {
                 let down = is_status(call) || health.is_failing();
                 if down && outage.failed(began, now, MIN_OUTAGE) && *logs_outages {
@@ -142,7 +143,7 @@ impl PooledEndpoint {
                 }
             }
         }
-        before != record.outage.since()
+        before != stats.outage.since()
     }
 }
 
@@ -162,7 +163,7 @@ impl EndpointStats {
         }
     }
 
-    /// Its last failure in words, where it comes from elsewhere than a question.
+    /// Sets the text of the last failure where it does not come from a request.
     pub(crate) fn set_last_error(&mut self, why: String) {
         self.last_error = Some(why);
     }
@@ -198,7 +199,7 @@ impl EndpointStats {
     }
 }
 
-/// Whether a failure says something about the endpoint, not only about the question.
+/// Whether a failure is due to the endpoint and not to the request.
 fn is_endpoint_error(error: &Error) -> bool {
     !matches!(
         error,
@@ -210,7 +211,7 @@ fn is_endpoint_error(error: &Error) -> bool {
     )
 }
 
-/// A request under way.
+/// A request in flight; records the outcome also when it is dropped.
 struct InFlightRequest<'a> {
     member: &'a PooledEndpoint,
     call: &'a Call,
@@ -226,11 +227,11 @@ impl InFlightRequest<'_> {
         let label = outcome.as_ref().map_or_else(|error| error.kind().into(), |_| Outcome::Answered);
         self.member.meter.request(label, took);
         let changed = {
-            let mut record = self.member.stats();
+            let mut stats = self.member.stats();
             if self.call.urgent && outcome.is_ok() {
-                record.latency.observe(took);
+                stats.latency.observe(took);
             }
-            record.record_outcome(self.call, outcome, now)
+            stats.record_outcome(self.call, outcome, now)
         };
         self.member.update_outage(self.call, outcome, self.began, now) || changed
     }

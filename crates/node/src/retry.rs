@@ -1,9 +1,11 @@
-//! Asking until there is an answer.
+//! Retry with exponential backoff until there is an answer.
 //!
-//! Holds: pauses grow, are capped and differ between callers; a fixed no ends the asking at once; the log
-//! gets one line when a question has had no answer for 30 s, one every five minutes after that and one when it is
-//! answered, whatever the number of attempts. (An endpoint that does not answer is logged at once, and once for all
-//! questions to it: `outage`.) Dropping the future at any point loses nothing but the attempt.
+//! # Invariants
+//!
+//! * Pauses grow, are capped and have jitter. A permanent error ends the loop at once.
+//! * The log has one line after 30 s without an answer, one every five minutes after that and one on success, however
+//!   many attempts there were. (`outage` logs an endpoint that does not answer, once for all requests to it.)
+//! * Dropping the future loses only the current attempt.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;

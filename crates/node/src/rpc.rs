@@ -1,7 +1,9 @@
-//! The JSON-RPC envelope, as CometBFT and the EVM server use it.
+//! JSON-RPC 2.0 envelope, as CometBFT and the EVM server use it.
 //!
-//! Holds: the `result` is a slice of the body, checked to be whole JSON and not copied; an answer has exactly
-//! one of `result` and `error`; `null` is a result, not an absence.
+//! # Invariants
+//!
+//! * `result` is a slice of the body: checked to be whole JSON, not copied.
+//! * A response has exactly one of `result` and `error`; `null` is a result, not a missing one.
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer};

@@ -1,10 +1,13 @@
-//! Finding transactions by their hash and by their events, over CometBFT's RPC and over REST.
+//! Transaction search by hash and by events, over CometBFT's RPC and over REST.
 //!
-//! Holds: "not found" is an answer only if every address gave it; an address without an index of transactions is
-//! [`Error::NotIndexed`] and never an empty result; a broken query or a page that is not there is refused.
+//! CometBFT before 0.37 matches the conditions of a query against all events of a transaction together, later
+//! versions against a single event. A caller must check the events of a hit again.
 //!
-//! The conditions of a query must all hold for a transaction, but not on every node for one and the same event
-//! (CometBFT before 0.37 takes them from several): whoever asks looks at the events again.
+//! # Invariants
+//!
+//! * "Not found" is returned only if every endpoint answered so.
+//! * An endpoint without a transaction index is [`Error::NotIndexed`], never an empty result.
+//! * A malformed query or a page out of range is [`Error::Refused`].
 
 use std::sync::Arc;
 

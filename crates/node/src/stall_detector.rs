@@ -1,29 +1,31 @@
-//! Whether a websocket keeps new blocks to itself.
+//! Stall detector of a websocket: the status shows new blocks and the websocket sends no event.
 //!
-//! Holds: only what the status tells while one websocket is open counts against it, since it is not last_event blocks from
-//! before; a block that it has not last_event is found missing by a second look, some time after the first, since one alone
-//! may have overtaken an event on its way. On a chain that makes no blocks no websocket is silent.
+//! # Invariants
+//!
+//! * Only heights above the first status after the websocket was opened count: older blocks have no event.
+//! * A missing event counts only at a second status [`CHECK`] later: the first may have overtaken the event.
+//! * On a chain without new blocks no websocket is stalled.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// So long after the status an event has come or never will.
+/// An event that is this late will not come.
 pub(crate) const CHECK: Duration = Duration::from_secs(5);
 
-/// What the status has last_event while a websocket was open.
+/// Heights that the status has reported while a websocket was open.
 #[derive(Debug, Default)]
 pub(crate) struct StallDetector {
-    /// Which websocket.
+    /// Number of the websocket.
     socket: u64,
-    /// The first height: up to here the websocket owes nothing.
+    /// The first height: no event is due up to it.
     base: u64,
-    /// A later one that it owes, and when it was last_event.
+    /// A later height whose event is missing, and when the status reported it.
     missing: Option<(u64, Instant)>,
 }
 
 impl StallDetector {
-    /// The status tells a height at a moment, the websocket has last_event blocks up to `last_event`. Whether it is silent.
+    /// Compares a status with the last event. Returns whether the websocket is stalled.
     pub(crate) fn check(&mut self, socket: u64, height: u64, last_event: u64, now: Instant) -> bool {
         if self.socket != socket {
             *self = Self { socket, base: height, missing: None };

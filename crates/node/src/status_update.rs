@@ -17,12 +17,12 @@ use crate::pooled_endpoint::PooledEndpoint;
 use crate::status::{Status, status_call, status_of};
 
 impl Comet {
-    /// The chain that all endpoints must belong to; the first word counts.
+    /// Sets the chain that all endpoints must belong to, unless it is set.
     pub(crate) fn expect_chain(&self, chain_id: &str) {
         self.chain().get_or_init(|| chain_id.to_owned());
     }
 
-    /// Asks one endpoint for its status, whatever its standing, unless its server has ordered a pause.
+    /// Asks one endpoint for its status, also a failing or distrusted one, unless its server ordered a pause.
     pub(crate) async fn fetch_status(&self, member: &PooledEndpoint) -> Result<Status, Error> {
         let attempt = async |endpoint: Arc<Endpoint>| status_of(&endpoint).await;
         let asked = Instant::now();
@@ -31,7 +31,7 @@ impl Comet {
         Ok(status)
     }
 
-    /// Keeps what an endpoint says of itself, asked at a moment; an error if it is of another chain.
+    /// Records the status of an endpoint that was asked at `asked`. Fails if it is of another chain.
     pub(crate) fn observe(
         &self,
         member: &PooledEndpoint,
@@ -48,9 +48,9 @@ impl Comet {
             });
         }
         let was_behind = {
-            let mut record = member.stats();
-            let was_behind = record.head.catching_up;
-            record.head.on_status(status, asked);
+            let mut stats = member.stats();
+            let was_behind = stats.head.catching_up;
+            stats.head.on_status(status, asked);
             was_behind
         };
         log_sync_change(member, was_behind, status);
@@ -59,15 +59,17 @@ impl Comet {
     }
 }
 
-/// Says once that a node is behind, and once that it no longer is.
+/// Logs once that a node is syncing, and once that it has caught up.
 fn log_sync_change(member: &PooledEndpoint, was_behind: bool, status: &Status) {
-    let (origin, height) = (&member.origin, status.latest_height);
+    let (endpoint, height) = (&member.origin, status.latest_height);
     match (was_behind, status.catching_up) {
         (false, true) => warn!(
-            "{origin}: the node is behind, it is fetching blocks and has got to {height}; if it does not get on, see \
-             persistent_peers under [p2p] in its config.toml"
+            %endpoint,
+            height,
+            "the node is behind and fetches blocks; without progress, see persistent_peers under [p2p] in its \
+             config.toml"
         ),
-        (true, false) => info!("{origin}: the node has caught up, it is at {height}"),
+        (true, false) => info!(%endpoint, height, "the node has caught up"),
         _ => {}
     }
 }

@@ -1,8 +1,9 @@
-//! Connections to the URLs of one service, with and without TLS, and HTTP/1.1 over them.
+//! HTTP/1.1 connections to the endpoints of a service, with and without TLS.
 //!
-//! Holds: idle connections are few and die; redirects and the system's proxy settings are not followed (an
-//! address means the machine it names); the system's root certificates are read only when an address needs
-//! them, and their absence is said at start, not at the first call.
+//! # Invariants
+//!
+//! * Idle connections are few and time out. Redirects and the system's proxy settings are ignored.
+//! * The system's root certificates are read only for https addresses; without them the client cannot be made.
 
 use std::sync::Arc;
 use std::time::Duration;

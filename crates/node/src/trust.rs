@@ -1,7 +1,10 @@
-//! What an endpoint is believed after it has said something that is proved false.
+//! Distrust of an endpoint after false answers: an exponential penalty.
 //!
-//! Holds: an offence costs a minute of trust, every later one twice as much as the last, up to an hour; what comes
-//! of questions that were already under way when it was found out counts as a lie and not as a new offence.
+//! # Invariants
+//!
+//! * The first penalty lasts a minute, each later one twice the last, up to an hour.
+//! * A false answer during a penalty is counted and does not start another: its request may have been under way
+//!   before.
 
 use std::time::Duration;
 
@@ -9,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::retry::Backoff;
 
-/// The record of one endpoint.
+/// False answers and penalties of one endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
     false_answers: u64,
@@ -18,26 +21,26 @@ pub(crate) struct Trust {
     last_logged: Option<Instant>,
 }
 
-/// What a lie came to.
+/// Consequence of a false answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Penalty {
-    /// For how long it will not be believed.
+    /// How much longer the endpoint is distrusted.
     pub(crate) left: Duration,
-    /// Lies so far, with this one.
+    /// False answers so far, with this one.
     pub(crate) false_answers: u64,
-    /// Whether the log is to hear of it.
+    /// Whether to log it.
     pub(crate) log: bool,
 }
 
-/// How long an offence costs trust.
+/// Durations of the penalties.
 const PENALTY: Backoff =
     Backoff { initial: Duration::from_mins(1), max: Duration::from_hours(1), jitter_percent: 0 };
 
-/// An endpoint that false_answers all the time is named this often.
+/// An endpoint whose answers are all false is logged this often.
 const REMINDER: Duration = Duration::from_secs(30);
 
 impl Trust {
-    /// It has said something that is proved false.
+    /// Records a provably false answer.
     pub(crate) fn report_false(&mut self, now: Instant) -> Penalty {
         self.false_answers = self.false_answers.saturating_add(1);
         let until = self.until.filter(|until| *until > now).unwrap_or_else(|| {

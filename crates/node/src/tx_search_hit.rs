@@ -1,8 +1,10 @@
-//! Transactions as a search finds them: where they are, how they ended, and their events.
+//! Transactions as a search returns them: position, outcome and events.
 //!
-//! Holds: attributes are plain text, whatever the node's version: CometBFT up to 0.34 writes keys and values in
-//! base64, 0.37 and later as they are. Which of the two it is, is told from all keys of a transaction together, since
-//! a single plain key may look like base64.
+//! # Invariants
+//!
+//! Attributes are plain text for every node version. CometBFT up to 0.34 encodes keys and values in base64, 0.37 and
+//! later do not. The encoding is derived from all keys of a transaction together, because a single plain key may look
+//! like base64.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

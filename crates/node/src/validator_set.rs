@@ -1,6 +1,8 @@
-//! `/validators`: who could sign a block, for checks of signatures.
+//! Validator set of a height (`/validators`), for the verification of commit signatures.
 //!
-//! Holds: the set is whole and of one endpoint, or there is an error.
+//! # Invariants
+//!
+//! The set is complete and from one endpoint, or an error.
 
 use std::sync::Arc;
 

@@ -1,9 +1,13 @@
-//! Which chain the CometBFT, REST and EVM endpoints belong to.
+//! Verification of the chain id of CometBFT, REST and EVM endpoints.
 //!
-//! Holds: an endpoint of another chain is named in the log and not asked until it says the right one; one that does
-//! not answer is neither right nor wrong. CometBFT and REST servers say the chain id, EVM servers a number that is
-//! compared with what most of them say; once more than half of all servers have said the same number, or all have
-//! spoken, no later round decides otherwise. gRPC servers are not asked: they hand out descriptors only.
+//! CometBFT and REST servers report the chain id. EVM servers report a number (EIP-155), which is decided by
+//! majority. gRPC servers are not asked: they serve descriptors only.
+//!
+//! # Invariants
+//!
+//! * An endpoint of another chain is logged and not asked until it reports the right one. An endpoint that does not
+//!   answer is neither right nor wrong.
+//! * The EVM chain id is final once more than half of all servers reported the same number, or all have answered.
 
 use std::convert::Infallible;
 use std::sync::Arc;

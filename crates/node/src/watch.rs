@@ -1,9 +1,11 @@
-//! Following every endpoint's height and chain beside the work.
+//! Subscriptions to the heads of all CometBFT endpoints: websocket events, with `/status` polling as the fallback.
 //!
-//! Holds: each CometBFT endpoint has at most one websocket and is asked for its status at least every 5 s, or every
-//! `poll` if that is longer, and every `poll` while no websocket tells its blocks; whatever fails is tried again, not
-//! before a pause is over that the server has ordered, and the log hears of a broken websocket once. Nothing here is
-//! spawned: dropping the future ends all of it.
+//! # Invariants
+//!
+//! * An endpoint has at most one websocket. Its status is polled at least every 5 s (or every `poll`, if that is
+//!   longer), and every `poll` while no websocket delivers its blocks.
+//! * Every failure is retried, after any pause that the server ordered. A broken websocket is logged once.
+//! * No task is spawned: dropping the future ends everything.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};

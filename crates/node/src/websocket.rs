@@ -1,11 +1,14 @@
-//! The websocket of a CometBFT endpoint, on which it tells every new block.
+//! Websocket of a CometBFT endpoint, subscribed to new block headers.
 //!
-//! Holds: it is responses over the same connections as every other request, with the same path and credentials; a
-//! message is bounded, nothing is queued here, and a peer that says nothing at all, not even to a ping, is given up.
+//! The subscription is to `NewBlockHeader`, which CometBFT 0.38 sends right after `NewBlock` (`state/execution.go`,
+//! both after the commit). Its events have two kilobytes; `NewBlock` would send the whole block and its results,
+//! which are fetched anyway. A header does not contain its own hash, only that of its parent.
 //!
-//! It subscribes to `NewBlockHeader`, which CometBFT 0.38 sends right after `NewBlock` (`state/execution.go`, both
-//! after the commit): the same news in two kilobytes, where `NewBlock` sends the whole block and its results, which
-//! are fetched anyway, to every subscriber. The price: the header does not tell its own hash, only its parent's.
+//! # Invariants
+//!
+//! * The websocket is opened over the connections of all other requests, with the same path and credentials.
+//! * A message is bounded and no message is queued here.
+//! * A peer that sends nothing, not even a pong, is disconnected.
 
 use std::time::Duration;
 

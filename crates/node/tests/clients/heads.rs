@@ -335,7 +335,7 @@ async fn an_endpoint_of_another_chain_is_named_and_not_asked_until_it_is_right()
     .await;
     drop(log);
     assert_eq!(comet.block(50).await.unwrap().origin.host(), &**stray.url.host());
-    let named = format!("comet {}: this is chain `c-2`, not `c-1`", stray.url.host());
+    let named = format!("endpoint=comet {} chain_id=\"c-2\" expected=\"c-1\"", stray.url.host());
     let told: Vec<_> = said.lines().into_iter().filter(|line| line.contains(&named)).collect();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("ERROR"), "{told:?}");

@@ -75,7 +75,8 @@ async fn who_told_something_false_is_not_asked_while_there_is_another() {
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
         said[0].contains("ERROR")
-            && said[0].contains(&format!("comet {} told something false", a.url.host()))
+            && said[0].contains("the endpoint gave a false answer")
+            && said[0].contains(&format!("endpoint=comet {} reason=", a.url.host()))
     );
 }
 
