@@ -38,14 +38,14 @@ pub(crate) struct Pool {
     members: Vec<PooledEndpoint>,
     next: AtomicUsize,
     tip: Tip,
-    /// Whether the tip is that of its own endpoints.
+    /// Whether the tip is derived from these endpoints.
     leads: bool,
     hedge_bucket: TokenBucket,
     heads: watch::Sender<Arc<[EndpointState]>>,
 }
 
 impl Pool {
-    /// `service` names it in messages.
+    /// `service` is its name in messages.
     pub(crate) fn new(service: &'static str, urls: Vec<Url>, limits: Limits) -> Result<Self, SetupError> {
         if urls.is_empty() {
             return Err(SetupError::NoUrls { service });
@@ -76,12 +76,12 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The same, with the head of another service's chain, which that other service alone moves.
+    /// With the tip of another service, which alone updates it.
     pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
         Self { tip, leads: false, ..self }
     }
 
-    /// Shows all answers to an observer, the first that is given.
+    /// Passes all answers to an observer; only the first observer counts.
     pub(crate) fn observe(&self, observer: &Observer) {
         for member in &self.members {
             member.endpoint.observe(Arc::clone(observer));
@@ -97,32 +97,32 @@ impl Pool {
         &self.members
     }
 
-    /// The one that gave an answer. None for an origin of another service.
+    /// The URL that an answer came from. None for an origin of another service.
     pub(crate) fn member(&self, origin: &Origin) -> Option<&PooledEndpoint> {
         self.members.get(origin.place()).filter(|member| member.origin == *origin)
     }
 
-    /// From now on the log has a line when an endpoint stops answering and one when it answers again.
+    /// Enables log lines for the begin and the end of outages.
     pub(crate) fn log_outages(&self) {
         for member in &self.members {
             member.stats().logs_outages = true;
         }
     }
 
-    /// Where the state of the endpoints is told.
+    /// Receiver of the endpoints' states.
     pub(crate) fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
         self.heads.subscribe()
     }
 
-    /// The state of the endpoints at this moment.
+    /// Current states of the endpoints.
     pub(crate) fn states(&self) -> Arc<[EndpointState]> {
         let now = Instant::now();
         self.members.iter().map(|member| member.state(now)).collect()
     }
 
-    /// Tells the state of the endpoints.
+    /// Publishes the current states of the endpoints.
     pub(crate) fn publish(&self) {
-        // Made while the channel is locked, so that an older state never comes after a newer one.
+        // Computed under the channel's lock, so that an older state never follows a newer one.
         self.heads.send_modify(|heads| {
             *heads = self.states();
             for (member, state) in self.members.iter().zip(heads.iter()) {
@@ -144,8 +144,8 @@ impl Pool {
         });
     }
 
-    /// Puts one question to one URL after the other until one answers. `attempt` asks one URL. `call` is the
-    /// question as messages name it if no URL may be asked at all.
+    /// Sends one call to one URL after the other until one answers. `attempt` asks one URL; `call` names the call in
+    /// the error if no URL may be asked.
     pub(crate) async fn ask<T, F, Fut>(&self, call: &Call, attempt: F) -> Result<T, Error>
     where
         F: Fn(Arc<Endpoint>) -> Fut,
@@ -154,7 +154,7 @@ impl Pool {
         self.ask_whom(call, attempt).await.map(|(answer, _)| answer)
     }
 
-    /// The same, with who answered.
+    /// As [`Pool::ask`], with the origin of the answer.
     pub(crate) async fn ask_whom<T, F, Fut>(&self, call: &Call, attempt: F) -> Result<(T, Origin), Error>
     where
         F: Fn(Arc<Endpoint>) -> Fut,
@@ -163,7 +163,7 @@ impl Pool {
         self.ask_candidates(call, self.candidates(call, None), attempt).await
     }
 
-    /// Puts a question to one URL before the others, if it may be asked. It takes nobody's availability.
+    /// Asks one URL before the others, if it may be asked. The rotation of URLs does not advance.
     pub(crate) async fn ask_first<T, F, Fut>(
         &self,
         call: &Call,
@@ -179,7 +179,7 @@ impl Pool {
         self.ask_candidates(call, candidates, attempt).await
     }
 
-    /// Puts a question to all but one URL. None if there is no other that could be believed more.
+    /// Asks all URLs but one. None if there is no other that is more trustworthy.
     pub(crate) async fn ask_others<T, F, Fut>(
         &self,
         call: &Call,
@@ -197,7 +197,7 @@ impl Pool {
         self.ask_candidates(call, candidates, attempt).await.map(Some)
     }
 
-    /// Puts a question to one URL, whatever its standing, unless its server has ordered a pause.
+    /// Asks one URL, also a failing or distrusted one, unless its server ordered a pause.
     pub(crate) async fn send<T, F, Fut>(
         &self,
         member: &PooledEndpoint,
@@ -208,7 +208,7 @@ impl Pool {
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        // Looked at again for every single question: the pause may have been ordered since the candidates was made.
+        // Checked again before every request: the pause may have been ordered since the candidates were selected.
         let availability = member.stats().health.availability(Instant::now());
         if let Availability::RateLimited(left) = availability {
             return Err(Error::RateLimited { at: member.endpoint.site(call), left });
@@ -220,7 +220,7 @@ impl Pool {
         outcome
     }
 
-    /// Who is to be asked, in which order, starting one further each time.
+    /// Candidates in order, rotated by one with each call.
     fn candidates(&self, call: &Call, not: Option<&Origin>) -> Candidates<'_> {
         let first = self.next.fetch_add(1, Ordering::Relaxed) % self.members.len();
         let (tail, head) = self.members.split_at(first);
@@ -240,7 +240,7 @@ impl Pool {
         let (mut best, mut ready) = (None, candidates.ready.as_slice());
         let pressing = self.is_pressing(call);
         if pressing {
-            // Who has one endpoint that may be asked now may have two later.
+            // Also with one ready endpoint: there may be two later.
             self.hedge_bucket.deposit();
         }
         if let [first, second, ..] = ready
@@ -259,7 +259,7 @@ impl Pool {
                 Err(error) => best = Some(better(best, error)),
             }
         }
-        // Who has failed lately knows no better than those who are well and wait for the block.
+        // A failing endpoint is no more up to date than healthy ones that wait for the block.
         if let Some(error) = best.take_if(|error| error.kind() == Kind::NotYet) {
             return Err(error);
         }
@@ -272,18 +272,18 @@ impl Pool {
         Err(match (best, candidates.rejection) {
             (Some(error), Some(rejection)) => better(Some(error), rejection),
             (Some(error), None) | (None, Some(error)) => error,
-            // A pool has at least one member, and every member is in one of the lists.
+            // Unreachable: a pool has at least one member, and every member is in one of the lists.
             (None, None) => Error::InvalidRequest { at: Site::default(), reason: "no address".to_owned() },
         })
     }
 
-    /// Whether a question is worth asking twice at the same time.
+    /// Whether the call may be hedged: urgent and near the tip.
     fn is_pressing(&self, call: &Call) -> bool {
         call.urgent && call.height.is_some_and(|height| self.tip.is_near(height))
     }
 
-    /// Asks the first, and the second too if the first takes long and there is hedge_bucket for that. The first answer
-    /// wins; the other request is dropped. Also says how many were asked.
+    /// Asks the first endpoint, and also the second if the first is slow and the token bucket allows a hedge. The
+    /// first answer wins and the other request is dropped. Also returns how many endpoints were asked.
     async fn race<T, F, Fut>(
         &self,
         call: &Call,
@@ -329,9 +329,9 @@ impl From<(bytes::Bytes, Origin)> for Answer {
     }
 }
 
-/// The one of two failures that says more about whether an answer can come.
+/// The failure that says more about when an answer can come.
 pub(crate) fn better(best: Option<Error>, new: Error) -> Error {
-    // A question sleeps as long as its failure says: one server's long pause is no reason where another may be asked.
+    // The retry waits as long as the returned error says, so the shorter pause wins.
     let rank = |error: &Error| match error.kind() {
         Kind::NotYet => (2, error.tip(), Reverse(None)),
         Kind::Transient => (1, None, Reverse(error.pause())),

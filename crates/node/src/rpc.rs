@@ -23,11 +23,11 @@ pub(crate) const INVALID_PARAMS: i64 = -32602;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RpcError {
     pub(crate) code: i64,
-    /// The message, with the data behind it if there is any.
+    /// The message, followed by the data if there is any.
     pub(crate) message: String,
 }
 
-/// What a whole envelope holds.
+/// Content of a response envelope.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RpcResponse {
     /// The text of `result`.
@@ -35,12 +35,12 @@ pub(crate) enum RpcResponse {
     Error(RpcError),
 }
 
-/// Why an envelope cannot be response.
+/// Failure to decode an envelope.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DecodeError {
-    /// It is no whole JSON text.
+    /// Not a whole JSON text.
     NotJson(String),
-    /// It is JSON and no envelope, or the one of another question.
+    /// JSON, but not an envelope, or that of another request.
     NotAnEnvelope(String),
 }
 
@@ -52,7 +52,7 @@ impl DecodeError {
     }
 }
 
-/// Sends a call and opens what comes. Servers answer errors with HTTP 200 or 500: the envelope decides.
+/// Sends a call and decodes the response. Servers send errors with HTTP 200 or 500, so the envelope decides.
 pub(crate) async fn exchange(
     endpoint: &Endpoint,
     call: &Call,
@@ -84,12 +84,12 @@ struct ErrorObject<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// `Option` alone would make an absence out of `null`.
+/// `Option` alone would read `null` as a missing member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Opens an envelope; `id` is the question's number where it must be echoed (CometBFT answers GET with −1).
+/// Decodes an envelope. `id` is the request's id where it must be echoed (CometBFT answers GET with −1).
 pub(crate) fn decode(body: &Bytes, id: Option<u64>) -> Result<RpcResponse, DecodeError> {
     let envelope: Envelope<'_> = serde_json::from_slice(body).map_err(|e| {
         let not = if e.is_data() { DecodeError::NotAnEnvelope } else { DecodeError::NotJson };
@@ -105,8 +105,8 @@ pub(crate) fn decode(body: &Bytes, id: Option<u64>) -> Result<RpcResponse, Decod
     Ok(response)
 }
 
-/// Opens the answer to a batch: of each of `ids` its outcome, nothing where the server left it out. None if it is no
-/// answer to a batch: a server that takes none answers with one envelope, a gateway with a page.
+/// Decodes the response to a batch: for each of `ids` its response, or none if the server omitted it. None if the
+/// body is not a batch response: a server without batches answers with one envelope, a gateway with a page.
 pub(crate) fn decode_batch(body: &Bytes, ids: &[u64]) -> Option<Vec<Option<RpcResponse>>> {
     let envelopes: Vec<Envelope<'_>> = serde_json::from_slice(body).ok()?;
     let mut all: Vec<Option<RpcResponse>> = ids.iter().map(|_| None).collect();

@@ -50,7 +50,7 @@ pub(crate) fn is_status(call: &Call) -> bool {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct StatusResult {
     node_info: NodeInfo,
     sync_info: SyncInfo,
 }
@@ -73,7 +73,7 @@ struct SyncInfo {
 pub(crate) async fn status_of(endpoint: &Endpoint) -> Result<Status, Error> {
     let call = status_call().within(PATIENCE.min(endpoint.limits().timeout));
     let result = result_of(endpoint, &call).await?;
-    let Said { node_info, sync_info } = parsed(endpoint, &call, &result)?;
+    let StatusResult { node_info, sync_info } = parsed(endpoint, &call, &result)?;
     let bad = |reason: String| Error::Malformed { at: endpoint.site(&call), reason };
     let height = |name: &str, text: &str| {
         text.parse().map_err(|_| bad(format!("{name} `{}` is no height", excerpt(text.as_bytes()))))

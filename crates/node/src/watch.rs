@@ -25,39 +25,39 @@ use crate::retry::Backoff;
 use crate::stall_detector::{CHECK, StallDetector};
 use crate::websocket::{Socket, websocket_call};
 
-/// Pauses between attempts at a websocket.
+/// Pauses between attempts to open a websocket.
 const AGAIN: Backoff =
     Backoff { initial: Duration::from_secs(1), max: Duration::from_mins(1), jitter_percent: 20 };
 
-/// What the websocket and the polling of one endpoint tell each other.
+/// State shared by the websocket task and the polling task of one endpoint.
 #[derive(Default)]
 struct Shared {
     state: watch::Sender<SubscriptionState>,
     /// The height of the last event of the open websocket.
     last_event: AtomicU64,
-    /// Events do not come although the chain goes on.
+    /// Wakes the websocket task when its subscription has stalled.
     stalled: Notify,
 }
 
-/// How it stands with the websocket.
+/// State of the websocket subscription.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SubscriptionState {
-    /// How many have been opened.
+    /// Number of websockets opened so far.
     opened: u64,
-    /// Whether the last of them is still open.
+    /// Whether the latest is still open.
     open: bool,
-    /// Whether events have come on it.
+    /// Whether it has delivered events.
     live: bool,
 }
 
 impl Comet {
-    /// Follows every endpoint's height for as long as it is polled, by websocket where there is one and by
-    /// `/status` every `poll` where not; what it finds is in [`Comet::heads`]. An endpoint of another chain than
-    /// `chain_id` is named in the log and not asked until it says otherwise.
+    /// Follows the head of every endpoint, by websocket or else by polling `/status` every `poll`; the results are in
+    /// [`Comet::heads`]. An endpoint of another chain than `chain_id` is logged and not asked until it reports the
+    /// right one.
     pub async fn watch(&self, chain_id: &str, poll: Duration) -> Infallible {
         self.expect_chain(chain_id);
         join_all(self.pool().members().iter().map(|member| self.follow(member, poll))).await;
-        // Never reached: a pool has at least one member, and none is ever done.
+        // Unreachable: a pool has at least one member, and no task ends.
         std::future::pending().await
     }
 
@@ -72,7 +72,7 @@ impl Comet {
         loop {
             let before = *state.borrow_and_update();
             member.wait_until_allowed().await;
-            // What it fails with is in its record.
+            // The failure is in the endpoint's statistics.
             let height = self.fetch_status(member).await.map_or(None, |status| Some(status.latest_height));
             let now = *shared.state.borrow();
             if let Some(height) = height
@@ -90,7 +90,7 @@ impl Comet {
             let pause = if now.live { poll.max(CHECK) } else { poll };
             tokio::select! {
                 () = sleep(pause) => {}
-                // The sender lives as long as this loop, so this ends only by a change.
+                // The sender outlives this loop, so this is always a change.
                 _changed = state.changed() => {}
             }
         }
@@ -104,7 +104,7 @@ impl Comet {
             let error = self.read_events(member, shared, &mut outage, &mut failures).await;
             self.set_state(member, shared, |state| (state.open, state.live) = (false, false));
             let now = Instant::now();
-            // Without the endpoint there is no websocket: the log has heard of that.
+            // An outage of the endpoint itself is logged elsewhere.
             if member.is_up() && outage.failed(now, now, Duration::ZERO) {
                 warn!(endpoint = %member.origin, %error, "no websocket: the status is polled meanwhile");
             }
@@ -113,7 +113,7 @@ impl Comet {
         }
     }
 
-    /// One websocket, to its end.
+    /// Reads one websocket until it fails.
     async fn read_events(
         &self,
         member: &PooledEndpoint,
@@ -132,7 +132,7 @@ impl Comet {
         };
         shared.last_event.store(0, Ordering::Relaxed);
         self.set_state(member, shared, |state| (state.opened, state.open) = (state.opened + 1, true));
-        // A word about the websocket before this one, come too late, says nothing about this one.
+        // Discards a late stall notice about the previous websocket.
         let _stale: Option<()> = shared.stalled.notified().now_or_never();
         loop {
             let block = tokio::select! {
@@ -146,7 +146,7 @@ impl Comet {
                 Err(failure) => return failure,
             };
             if self.chain().get().is_some_and(|chain| *chain != block.chain_id) {
-                // The next status says so too, and settles it.
+                // The next status reports the other chain too and excludes the endpoint.
                 continue;
             }
             shared.last_event.store(block.height, Ordering::Relaxed);

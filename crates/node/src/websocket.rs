@@ -37,13 +37,13 @@ pub(crate) struct Socket {
 const SUBSCRIBE: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"query":"tm.event='NewBlockHeader'"}}"#;
 
-/// A header is far smaller.
+/// Largest message; a header is far smaller.
 const MESSAGE: usize = 64 << 10;
 
-/// CometBFT closes a connection that has said nothing for 30 s.
+/// Ping interval. CometBFT closes a connection that was silent for 30 s.
 const PING: Duration = Duration::from_secs(12);
 
-/// A peer from which nothing comes for so long is dead.
+/// A peer that has been silent for this long is disconnected.
 const DEAD: Duration = Duration::from_secs(40);
 
 pub(crate) fn websocket_call() -> Call {
@@ -78,7 +78,7 @@ impl Socket {
         timeout(after, whole).await.unwrap_or(Err(Error::TimedOut { at: at.clone(), after }))
     }
 
-    /// The next block. Dropping the future loses nothing.
+    /// The next block. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<NewBlock, Error> {
         loop {
             if let Some(data) = self.next_result().await?.data {
@@ -92,7 +92,7 @@ impl Socket {
         }
     }
 
-    async fn next_result(&mut self) -> Result<Said, Error> {
+    async fn next_result(&mut self) -> Result<EventResult, Error> {
         let body = self.message().await?;
         match rpc::decode(&body, None).map_err(|e| self.malformed(e.reason()))? {
             RpcResponse::Result(result) => {
@@ -106,7 +106,7 @@ impl Socket {
         }
     }
 
-    /// The next text. Pings the peer meanwhile; its own pings are answered by the library.
+    /// The next message. Sends pings meanwhile; the library answers the peer's pings.
     async fn message(&mut self) -> Result<Bytes, Error> {
         loop {
             let message = tokio::select! {
@@ -155,7 +155,7 @@ impl Socket {
 
 /// The `result` of a message: empty for the confirmation.
 #[derive(Deserialize)]
-struct Said {
+struct EventResult {
     data: Option<Data>,
 }
 
