@@ -32,7 +32,7 @@ use crate::url::Url;
 /// Asks one chain's CometBFT nodes.
 pub struct Comet {
     pool: Pool,
-    /// The chain that all endpoints must belong to, once a caller has said it.
+    /// The chain that all endpoints must belong to, once it is set.
     chain: OnceLock<String>,
 }
 
@@ -46,18 +46,18 @@ impl Comet {
         &self.pool
     }
 
-    /// The chain that a caller has said that all endpoints must belong to; the first word counts.
+    /// The chain that all endpoints must belong to; the first value stays.
     pub(crate) fn chain(&self) -> &OnceLock<String> {
         &self.chain
     }
 
-    /// What is known of every endpoint, in configured order: the receiver is woken by every change of it.
-    /// Heights and hashes come from [`Comet::watch`], and from whatever else asks for a status.
+    /// States of all endpoints, in configured order; every change wakes the receiver. Heights and hashes come from
+    /// [`Comet::watch`] and from every requested status.
     pub fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
         self.pool.heads()
     }
 
-    /// What is known of every endpoint at this moment.
+    /// Current states of all endpoints.
     pub fn endpoints(&self) -> Arc<[EndpointState]> {
         self.pool.states()
     }
@@ -65,7 +65,7 @@ impl Comet {
     /// The state of the next endpoint that answers and is not known to belong to another chain.
     pub async fn status(&self) -> Result<Status, Error> {
         let mut outcome = self.next_status().await;
-        // Each time one more is known to be of another chain, so that it is not asked again.
+        // Each attempt excludes one more endpoint of another chain.
         for _ in self.pool.members() {
             match outcome {
                 Err(Error::WrongChain { .. }) => outcome = self.next_status().await,
@@ -91,8 +91,8 @@ impl Comet {
         self.pool.ask_whom(&call, async |endpoint| block_of(&endpoint, &call).await).await.map(Answer::from)
     }
 
-    /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
-    /// believed more; others that have ordered a pause are [`Error::RateLimited`].
+    /// As above from any other endpoint, to compare answers. None if there is no other endpoint of this chain that is
+    /// more trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
     pub async fn block_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let call = block_call(height);
         let ask = self.pool.ask_others(&call, not, async |endpoint| block_of(&endpoint, &call).await);
@@ -106,15 +106,15 @@ impl Comet {
         self.pool.ask_whom(&call, attempt).await.map(Answer::from)
     }
 
-    /// The same from one endpoint before the others: results go with the block that the endpoint has.
+    /// As above from one endpoint before the others: results must match the block of that endpoint.
     pub async fn block_results_by(&self, height: u64, first: &Origin) -> Result<Answer, Error> {
         let call = results_call(height);
         let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
         self.pool.ask_first(&call, first, attempt).await.map(Answer::from)
     }
 
-    /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
-    /// believed more; others that have ordered a pause are [`Error::RateLimited`].
+    /// As above from any other endpoint, to compare answers. None if there is no other endpoint of this chain that is
+    /// more trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
     pub async fn results_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let call = results_call(height);
         let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
@@ -134,7 +134,7 @@ impl Comet {
     }
 }
 
-/// What would end or change a query parameter.
+/// Characters that would end or change a query parameter.
 const NOT_IN_A_QUERY: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'&').add(b'+').add(b'<').add(b'>');
 

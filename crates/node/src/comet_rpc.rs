@@ -49,8 +49,8 @@ pub(crate) fn meaning(at: Site, error: RpcError) -> Error {
 /// `rpc/core/tx.go` of CometBFT.
 const INDEX_OFF: &str = "transaction indexing is disabled";
 
-/// What CometBFT says of a question that is wrong by itself (`rpc/core/tx.go`, `rpc/core/env.go`, `libs/pubsub/query`
-/// of 0.34 and 0.38): its code is that of the node's own failures.
+/// Texts of CometBFT for invalid queries (`rpc/core/tx.go`, `rpc/core/env.go`, `libs/pubsub/query` of 0.34 and 0.38):
+/// their code is that of the node's own failures.
 const BAD_QUERIES: [&str; 7] = [
     "page should be within",
     ": offset ",
@@ -61,7 +61,7 @@ const BAD_QUERIES: [&str; 7] = [
     "error during searching for a hash",
 ];
 
-/// Whether a node says that it keeps no index of transactions; REST passes the text on.
+/// Whether the node has no transaction index; REST passes the text on.
 pub(crate) fn is_index_off(said: &str) -> bool {
     said.contains(INDEX_OFF)
 }

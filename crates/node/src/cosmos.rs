@@ -27,14 +27,14 @@ pub struct Rest {
     pool: Pool,
 }
 
-/// What the node says about its program.
+/// Version information of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeInfo {
     /// The chain id.
     pub chain_id: String,
     /// The application, for example `minievm`.
     pub app_name: String,
-    /// The application's version as it says it, for example `v1.2.18`.
+    /// The application's version as reported, for example `v1.2.18`.
     pub app_version: String,
 }
 
@@ -127,7 +127,7 @@ impl Rest {
         self.ask_for_valid(call, |answer| Ok(read(answer))).await
     }
 
-    /// The same, where `read` may find more wrong with it than its shape; its error says what.
+    /// As [`Rest::ask_for`], with a `read` that may also reject the content; its error is the reason.
     pub(crate) async fn ask_for_valid<A, T>(
         &self,
         call: Call,

@@ -36,10 +36,10 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("cairn/", env!("CARGO_PKG_VERSION")));
 
-/// One question.
+/// One request to a service.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Call {
-    /// What messages call it.
+    /// Name in messages.
     pub(crate) name: String,
     /// The height that it is about, for messages.
     pub(crate) height: Option<u64>,
@@ -47,13 +47,13 @@ pub(crate) struct Call {
     pub(crate) path: String,
     /// The state height header.
     pub(crate) state_height: Option<u64>,
-    /// What the state must pass first.
+    /// Proof that the state must pass first.
     pub(crate) probe: Option<Box<Probe>>,
     /// A JSON body makes it a POST.
     pub(crate) body: Option<Bytes>,
     /// Longer or shorter than the service's limit.
     pub(crate) timeout: Option<Duration>,
-    /// Whether a second endpoint may be asked at the head when the first takes long.
+    /// Whether the call may be hedged near the tip.
     pub(crate) urgent: bool,
 }
 
@@ -73,7 +73,7 @@ impl Call {
         Self { height: Some(height), ..self }
     }
 
-    /// About a block at a height that somebody may be waiting for.
+    /// About a block that a caller may be waiting for at the tip.
     pub(crate) fn about_block(self, height: u64) -> Self {
         Self { height: Some(height), urgent: true, ..self }
     }
@@ -90,7 +90,7 @@ impl Call {
     }
 }
 
-/// One URL with what it shares with the others of its service.
+/// One URL, with the transport and the limiter that its service shares.
 pub(crate) struct Endpoint {
     service: &'static str,
     url: Url,
@@ -122,8 +122,8 @@ impl Endpoint {
         Site { service, host, call: excerpt(call.name.as_bytes()).into(), height: call.height }
     }
 
-    /// Sends the question and waits for the whole answer. An order to pause and a redirect are errors; any
-    /// other status is the caller's to read.
+    /// Sends the call and reads the whole response. A rate limit and a redirect are errors; the caller reads any
+    /// other status.
     pub(crate) async fn send(&self, call: &Call) -> Result<Reply, Error> {
         let request = self.request(call)?;
         let after = call.timeout.unwrap_or(self.limits.timeout);

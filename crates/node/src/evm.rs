@@ -25,7 +25,7 @@ use crate::url::Url;
 /// Asks one chain's EVM servers.
 pub struct Evm {
     pool: Pool,
-    /// The EIP-155 id of the chain that all endpoints must belong to, once they have made it out.
+    /// EIP-155 id that all endpoints must have, once it is decided.
     chain: OnceLock<u64>,
     next_id: AtomicU64,
     trace_timeout: Duration,
@@ -41,7 +41,7 @@ impl Evm {
         Ok(Self { pool, chain, next_id, trace_timeout: limits.trace_timeout })
     }
 
-    /// The same, following the head of the chain that another service tells.
+    /// With the tip of another service.
     pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
         Self { pool: self.pool.at_the_tip_of(tip), ..self }
     }
@@ -50,7 +50,7 @@ impl Evm {
         &self.pool
     }
 
-    /// The chain that most servers have said beyond doubt; the first finding counts.
+    /// Chain id decided by the servers' majority; the first decision stays.
     pub(crate) fn chain(&self) -> &OnceLock<u64> {
         &self.chain
     }
@@ -76,8 +76,8 @@ impl Evm {
         self.ask(self.receipts_request(height)).await
     }
 
-    /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
-    /// believed more; others that have ordered a pause are [`Error::RateLimited`].
+    /// As above from any other endpoint, to compare answers. None if there is no other endpoint of this chain that is
+    /// more trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
     pub async fn receipts_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let request = self.receipts_request(height);
         let read = async |endpoint: Arc<Endpoint>| request.send_expecting_block(&endpoint).await;
@@ -144,7 +144,7 @@ impl RpcRequest {
         self.send_with(endpoint, meaning).await
     }
 
-    /// For what is there as soon as the block is indexed.
+    /// For results that exist once the block is indexed: `null` is [`Error::NotYet`].
     async fn send_expecting_block(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
         let result = self.send(endpoint).await?;
         if result[..] == *b"null" {
@@ -175,13 +175,13 @@ pub(crate) fn quantity(json: &[u8]) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// A contract's fixed no (go-ethereum `internal/ethapi/errors.go`).
+/// Code of a revert (go-ethereum `internal/ethapi/errors.go`).
 pub(crate) const REVERTED: i64 = 3;
 
 /// The meaning of an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
 pub(crate) fn meaning(at: Site, error: RpcError) -> Error {
     let RpcError { code, message: said } = error;
-    // Of any other height it is the answer to another request.
+    // At any other height it would be the answer to another request.
     if said.contains("genesis is not traceable") && at.height.is_none_or(|height| height <= 1) {
         return Error::Untraceable { at };
     }

@@ -37,7 +37,7 @@ const SINGLY: usize = 16;
 /// RETURN. A call without a recipient runs it and needs no contract on the chain.
 const NUMBER: &str = "0x4360005260206000f3";
 
-/// A call of a contract by nobody, with the node's gas limit.
+/// A contract call from the zero address, with the node's gas limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContractCall {
     /// The contract.
@@ -46,14 +46,14 @@ pub struct ContractCall {
     pub data: Vec<u8>,
 }
 
-/// What a server says to one request.
+/// Outcome of one request.
 type Outcome = Result<Bytes, Error>;
 
 impl Evm {
-    /// What a contract returns to a call in the state after a height, `None` the latest: `eth_call` from nobody,
-    /// with the node's gas limit. Where there is no contract, that is nothing.
+    /// Return data of a contract call (`eth_call` from the zero address, with the node's gas limit) in the state
+    /// after a height, `None` the latest. Empty where there is no contract.
     ///
-    /// A contract's fixed no is [`Error::Refused`], whatever code the server gives it; nothing else is.
+    /// A contract's own rejection is [`Error::Refused`], whatever code the server gives it; nothing else is.
     pub async fn call(&self, to: [u8; 20], data: &[u8], height: Option<u64>) -> Result<Vec<u8>, Error> {
         let request = self.call_request(&ContractCall { to, data: data.to_vec() }, height);
         let read = async |endpoint: Arc<Endpoint>| {
@@ -63,8 +63,9 @@ impl Evm {
         self.pool().ask(&request.call, read).await
     }
 
-    /// What contracts return to `calls` in a state, in the same order: as [`Evm::call`], but [`BATCH`] in a request,
-    /// and, if the state must be exact, between two calls that return its height. A server that answers none of them gives the next its turn.
+    /// Return data of `calls` in a state, in the same order: as [`Evm::call`], but [`BATCH`] in a request, and
+    /// between two calls that return the state's height if it must be exact. If a server answers none of them, the
+    /// next server is asked.
     pub async fn calls(&self, calls: &[ContractCall], state: &StateAt) -> Vec<Result<Vec<u8>, Error>> {
         let batches = calls.chunks(BATCH).map(|some| async move {
             let answers = self.batch(some, state).await;
@@ -167,9 +168,9 @@ fn batch_of(requests: &[RpcRequest], height: Option<u64>) -> Call {
     Call { height, body: Some(body.into()), ..Call::get("eth_call", String::new()) }
 }
 
-/// What one server says to all requests, in the same order. One that takes no batches, or not this one, is asked
-/// singly: the first request alone, the others only if that is answered. The first and the last `ends` are put in their
-/// order, before and after the others.
+/// Outcomes of all requests at one server, in the same order. A server that rejects the batch gets the requests
+/// singly: the first alone, the others only if it is answered. The first and the last `ends` are sent in order,
+/// before and after the others.
 async fn send_all(
     endpoint: &Endpoint,
     batch: &Call,
@@ -233,7 +234,7 @@ fn bytes(json: &[u8]) -> Option<Vec<u8>> {
     hex::decode(text.strip_prefix("0x")?).ok()
 }
 
-/// What an EVM ends a call with, so that it ends so every time (minievm `x/evm/types/errors.go`; go-ethereum
+/// Texts of deterministic failures of EVM execution (minievm `x/evm/types/errors.go`; go-ethereum
 /// `core/vm/errors.go`). Servers give these the code of a failure of their own.
 const ENDS_OF_CALLS: [&str; 10] = [
     "EVMCall failed",
@@ -251,7 +252,7 @@ const ENDS_OF_CALLS: [&str; 10] = [
 /// The meaning of an error of `eth_call`.
 fn meaning_of_call(at: Site, error: RpcError) -> Error {
     let RpcError { code, message: said } = error;
-    // First of all: in a revert the contract speaks, and it may say anything, such as that a block is not found.
+    // First, because a revert's text is arbitrary: the contract may write that a block is not found.
     if code == REVERTED || is_revert(&said) {
         return Error::Refused { at, code, said };
     }
@@ -265,7 +266,7 @@ fn meaning_of_call(at: Site, error: RpcError) -> Error {
     }
 }
 
-/// A refusal of the request, by a gateway or a server of another kind: no contract has been asked.
+/// Rejection of the request by a gateway or another kind of server: no contract was called.
 fn not_by_a_contract(error: Error) -> Error {
     match error {
         Error::Refused { at, code, said } => Error::Faulty { at, code, said },

@@ -44,7 +44,7 @@ impl Evm {
         self.read(request, meaning_of_logs, read).await
     }
 
-    /// What an account holds of the chain's own coin now, in its smallest unit.
+    /// Balance of an account in the chain's own coin now, in its smallest unit.
     pub async fn balance(&self, address: [u8; 20]) -> Result<U256, Error> {
         let params = format!(r#"["0x{}","latest"]"#, hex::encode(address));
         let read = |result: Bytes| {
@@ -105,7 +105,7 @@ impl Evm {
         self.read(self.request(method, &format!(r#"["0x{hash}"]"#)), meaning, read).await
     }
 
-    /// A result in the shape that it must have; the error of `read` says what is wrong with it.
+    /// Sends a request and reads its result; the error of `read` is the reason in [`Error::Malformed`].
     async fn read<T>(
         &self,
         request: RpcRequest,
@@ -120,7 +120,7 @@ impl Evm {
     }
 }
 
-/// What is asked for of `eth_getBlockByNumber`.
+/// Members of an `eth_getBlockByNumber` result.
 #[derive(Deserialize)]
 struct Block<'a> {
     #[serde(borrow)]
@@ -153,7 +153,7 @@ fn known(result: Bytes) -> Option<Bytes> {
     (result[..] != *b"null").then_some(result)
 }
 
-/// How servers word that a range holds too many blocks or logs, or none (go-ethereum `eth/filters`, minievm
+/// Server texts for a range with too many blocks or logs, or an invalid range (go-ethereum `eth/filters`, minievm
 /// `jsonrpc/namespaces/eth/filters`, and those of node providers).
 const BAD_RANGES: [&str; 5] =
     ["block range", "invalid range", "returned more than", "response size", "unknown block"];

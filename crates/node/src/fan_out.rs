@@ -15,8 +15,8 @@ use crate::evm::Evm;
 use crate::origin::{Answer, Origin};
 
 impl Comet {
-    /// The `result` of `/block?height=` of every endpoint that may be asked, all asked once and at the same time. Those that
-    /// are distrusted are left out as long as there is another, and so is who ordered a pause.
+    /// The `result` of `/block?height=` from every endpoint that may be asked, all at the same time. Distrusted
+    /// endpoints are excluded as long as there is another, and endpoints under an ordered pause always.
     pub async fn block_from_all(&self, height: u64) -> Vec<(Origin, Result<Bytes, Error>)> {
         let call = &block_call(height);
         let attempt = &async |endpoint: Arc<Endpoint>| block_of(&endpoint, call).await;

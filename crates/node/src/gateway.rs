@@ -23,7 +23,7 @@ pub(crate) fn malformed(endpoint: &Endpoint, call: &Call, e: &serde_json::Error)
     Error::Malformed { at: endpoint.site(call), reason: e.to_string() }
 }
 
-/// The answer, whatever state it is of.
+/// The answer, without a check of the state that it was read from.
 pub(crate) async fn answer_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     let reply = endpoint.send(call).await?;
     if reply.status.is_success() {
@@ -45,7 +45,7 @@ mod code {
     pub(super) const PASSING: [i64; 5] = [1, 4, 8, 10, 14];
 }
 
-/// Failures of the node's own that come with the code of a contract's no: texts of Go and gRPC.
+/// Texts of Go and gRPC for transient failures of the node that have the same code as a contract's rejection.
 const PASSING_TEXTS: [&str; 7] = [
     "context deadline exceeded",
     "context canceled",
@@ -56,19 +56,19 @@ const PASSING_TEXTS: [&str; 7] = [
     "EOF",
 ];
 
-/// Whether a text tells of a failure that may pass.
+/// Whether a text is that of a transient failure.
 pub(crate) fn is_passing(said: &str) -> bool {
     PASSING_TEXTS.iter().any(|text| said.contains(text))
 }
 
-/// Ends the words of a contract that refuses a query (wasmd `x/wasm/types/errors.go`, `ErrQueryFailed`).
+/// Suffix of a contract's rejection of a query (wasmd `x/wasm/types/errors.go`, `ErrQueryFailed`).
 const CONTRACT_SAYS_NO: &str = "query wasm contract failed";
 
 /// The meaning of a gRPC status. Code 2 is used for everything that has no code of its own, a contract's
 /// fixed no before all (indexing.md §8.4): it is permanent unless its text is that of a broken connection.
 pub(crate) fn meaning(at: Site, status: GrpcStatus) -> Error {
     let GrpcStatus { code, message: said } = status;
-    // First of all: a contract may say anything, such as that a height is invalid or a connection refused.
+    // First, because a contract's text is arbitrary: it may contain "invalid height" or "connection refused".
     if said.contains(CONTRACT_SAYS_NO) {
         return Error::Refused { at, code, said };
     }
@@ -84,7 +84,7 @@ pub(crate) fn meaning(at: Site, status: GrpcStatus) -> Error {
     if let Some(error) = state_is_missing(&at, &said) {
         return error;
     }
-    // Older gateways say 12 for a path that they do not have, newer ones 5 with this very text.
+    // Older gateways return 12 for an unknown path, newer ones 5 with this text.
     if code == code::UNIMPLEMENTED || (code == code::NOT_FOUND && said == "Not Found") {
         return Error::MethodMissing { at, said, advice: "this chain has no such query" };
     }

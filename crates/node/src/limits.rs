@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-/// What one service (CometBFT RPC, REST or JSON-RPC) may take. Each service has its own set.
+/// Limits of one service (CometBFT RPC, REST or JSON-RPC). Each service has its own set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Longest wait for a TCP and TLS connection.

@@ -26,7 +26,7 @@ const WEBSOCKET: &str = "cairn_node_endpoint_websocket";
 const LIES: &str = "cairn_node_lies_total";
 const HEDGES: &str = "cairn_node_hedges_total";
 
-/// Tells the recorder what the numbers mean.
+/// Registers the descriptions of the metrics.
 pub fn describe_metrics() {
     describe_counter!(REQUESTS, "requests to the node's services by service, endpoint and outcome");
     describe_histogram!(SECONDS, "seconds from a request to a node's service to its whole answer");
@@ -47,7 +47,7 @@ pub(crate) enum Outcome {
     NotYet,
     Failed,
     Refused,
-    /// Nobody waited for the answer any longer.
+    /// The caller dropped the request.
     Dropped,
 }
 
@@ -119,7 +119,7 @@ impl Meter {
         self.switch(&self.up, UP, is_up);
     }
 
-    /// Whether a websocket tells its new blocks.
+    /// Whether a websocket delivers its new blocks.
     pub(crate) fn websocket(&self, is_open: bool) {
         self.switch(&self.websocket, WEBSOCKET, is_open);
     }
@@ -130,7 +130,7 @@ impl Meter {
         gauge.set(f64::from(u8::from(is_on)));
     }
 
-    /// The endpoint has said something false.
+    /// Counts a false answer.
     pub(crate) fn false_answer(&self) {
         let (service, endpoint) = (self.service, || self.endpoint.clone());
         self.false_answers
@@ -139,7 +139,7 @@ impl Meter {
     }
 }
 
-/// A second endpoint is asked.
+/// Counts a hedged request.
 pub(crate) fn hedge(service: &'static str) {
     counter!(HEDGES, "service" => service).increment(1);
 }

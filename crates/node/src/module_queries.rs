@@ -115,7 +115,7 @@ impl Rest {
     }
 }
 
-/// Makes nothing of a fixed no.
+/// Maps a permanent rejection to `None`.
 fn known<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Ok(found) => Ok(Some(found)),

@@ -51,7 +51,7 @@ impl Node {
         Ok(node)
     }
 
-    /// The same, with an observer of all answers but those by gRPC.
+    /// As [`Node::new`], with an observer of all answers except those over gRPC.
     pub fn observed(endpoints: Endpoints, limits: Limits, observer: &Observer) -> Result<Self, SetupError> {
         let node = Self::new(endpoints, limits)?;
         let (rest, evm) = (node.rest.as_ref().map(Rest::pool), node.evm.as_ref().map(Evm::pool));
@@ -59,7 +59,7 @@ impl Node {
         Ok(node)
     }
 
-    /// The highest height that an endpoint is known to have; 0 before any has told its own.
+    /// Highest height of any trusted endpoint; 0 before one has reported its own.
     pub fn tip(&self) -> u64 {
         self.comet.pool().tip().get()
     }

@@ -22,16 +22,16 @@ pub struct Executor {
     pool: Pool,
 }
 
-/// A withdrawal from the rollup (L2), as its bridge's executor knows it. It does not say whether it was claimed.
+/// A withdrawal from the rollup (L2), as the executor reports it. Whether it was claimed is not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withdrawal {
     /// `l2_sequence`: counts the withdrawals of the bridge.
     pub sequence: u64,
-    /// Who withdraws, on the L2. That of a refused deposit is the text that was given as its receiver.
+    /// Sender on the L2. For a refused deposit, the text that was given as its receiver.
     pub from: String,
-    /// Who gets it, on the L1.
+    /// Receiver on the L1.
     pub to: String,
-    /// How much, in base units, decimal.
+    /// Amount in base units, decimal.
     pub amount: String,
     /// The denom on the L1.
     pub denom: String,
@@ -68,7 +68,7 @@ struct Coin {
     amount: String,
 }
 
-/// All that the executor says when it has no such withdrawal (`executor/querier.go`).
+/// The executor's text for an unknown withdrawal (`executor/querier.go`).
 const UNKNOWN: &str = "failed to query withdrawal";
 
 impl Executor {

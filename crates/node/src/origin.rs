@@ -19,12 +19,12 @@ pub struct Origin {
     place: usize,
 }
 
-/// An answer with who gave it: whoever proves it false can say so ([`crate::Node::distrust`]).
+/// An answer with its origin, so that a caller that proves it false can report that ([`crate::Node::distrust`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The answer without its envelope, as the node sent it.
     pub bytes: Bytes,
-    /// Who sent it.
+    /// The endpoint that sent it.
     pub origin: Origin,
 }
 

@@ -33,7 +33,7 @@ impl Pagination {
 
 /// One page of a list.
 pub(crate) trait Page: for<'de> Deserialize<'de> {
-    /// What the list is of.
+    /// Item of the list.
     type Item;
 
     /// Its items, and where the next page is.

@@ -49,16 +49,16 @@ impl Backoff {
     }
 }
 
-/// A block that is not there yet is asked for at least this often: a wait at the tip is no failure.
+/// Longest pause while waiting for a block: waiting at the tip is no failure.
 const AT_THE_TIP: Duration = Duration::from_millis(500);
 
-/// A question that has had no answer for this long is logged.
+/// A request without an answer for this long is logged.
 const LONG: Duration = Duration::from_secs(30);
 
 /// How often it is logged again.
 const REMINDER: Duration = Duration::from_mins(5);
 
-/// Asks until there is an answer or a [`Kind::Permanent`] no. `what` names the question in the log.
+/// Retries until there is an answer or a [`Kind::Permanent`] error. `what` names the request in the log.
 pub async fn until<T, F, Fut>(backoff: Backoff, what: &str, ask: F) -> Result<T, Error>
 where
     F: FnMut() -> Fut,
@@ -67,8 +67,8 @@ where
     repeat(|kind| kind != Kind::Permanent, backoff, what, ask).await
 }
 
-/// Asks until there is an answer, a [`Kind::NotYet`] or a [`Kind::Permanent`] no: sits out failures only.
-/// For following the tip, where "not yet" is news.
+/// Retries transient failures until there is an answer, a [`Kind::NotYet`] or a [`Kind::Permanent`] error, for
+/// callers that follow the tip and handle "not yet" themselves.
 pub async fn past_failures<T, F, Fut>(backoff: Backoff, what: &str, ask: F) -> Result<T, Error>
 where
     F: FnMut() -> Fut,
@@ -112,10 +112,10 @@ fn pause(backoff: Backoff, steps: u32, error: &Error) -> Duration {
     }
 }
 
-/// What the log has been told about one question.
+/// Log throttle of one request.
 #[derive(Debug)]
 struct Trouble {
-    /// When the question was put for the first time.
+    /// First attempt.
     began: Instant,
     logged: Option<Instant>,
 }

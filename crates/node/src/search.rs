@@ -136,8 +136,8 @@ fn is_unknown_tx(said: &str) -> bool {
 const NOT_FOUND: i64 = 5;
 
 impl Rest {
-    /// As [`Rest::get`], `None` where the node knows the question and has nothing there (HTTP 404 with the code 5 of
-    /// gRPC). A path that the node does not know is an error.
+    /// As [`Rest::get`], with `None` where the node knows the path but not the item (HTTP 404 with gRPC code 5). An
+    /// unknown path is an error.
     pub async fn get_or_absent(
         &self,
         path_and_query: &str,
@@ -161,7 +161,7 @@ impl Rest {
     /// One page of the transactions that a query finds with the times of their blocks, cut to seconds, and how many
     /// it finds on all pages (`/cosmos/tx/v1beta1/txs`). Pages count from 1 and hold `limit`, 100 at most.
     ///
-    /// Asked as SDK 0.50 and later want it, and where that is not understood as older ones do.
+    /// Uses the parameters of SDK 0.50 and later, then those of older versions if they are rejected.
     pub async fn find_txs(
         &self,
         query: &str,
@@ -210,7 +210,7 @@ impl Rest {
 
 const TXS: &str = "/cosmos/tx/v1beta1/txs";
 
-/// What SDKs before 0.50 say to a question without `events` (`x/auth/tx/service.go`).
+/// Text of SDKs before 0.50 for a request without `events` (`x/auth/tx/service.go`).
 const WANTS_EVENTS: &str = "must declare at least one event to search";
 
 /// The conditions of a query, apart: `AND` within quotes joins nothing.

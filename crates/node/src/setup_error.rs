@@ -1,6 +1,6 @@
 //! Failures to set clients up.
 
-/// Why clients cannot be set up.
+/// Failure to set clients up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     /// A service without addresses.
@@ -23,13 +23,13 @@ pub enum SetupError {
          `ca-certificates` or set SSL_CERT_FILE"
     )]
     NoRoots {
-        /// The system's words.
+        /// Error text of the system.
         reason: String,
     },
     /// The TLS library refuses its own settings.
     #[error("TLS cannot be set up: {reason}")]
     Tls {
-        /// The library's words.
+        /// Error text of the library.
         reason: String,
     },
 }

@@ -9,7 +9,7 @@ use crate::comet_rpc::{parsed, result_of};
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, excerpt};
 
-/// What `/status` says.
+/// Content of `/status`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// `node_info.network`.
@@ -26,7 +26,7 @@ pub struct Status {
     pub catching_up: bool,
 }
 
-/// A block as an event tells it.
+/// Block header of a websocket event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewBlock {
     pub(crate) chain_id: String,
@@ -34,17 +34,17 @@ pub(crate) struct NewBlock {
     pub(crate) parent: Option<[u8; 32]>,
 }
 
-/// The name of the call in messages.
+/// Name of the call in messages.
 const STATUS: &str = "status";
 
-/// A node tells its status from memory: one that takes this long answers nothing else either.
+/// Time limit: a node serves its status from memory, so one that takes longer does not serve anything else either.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn status_call() -> Call {
     Call::get(STATUS, "/status".to_owned())
 }
 
-/// Whether a call is that of the status.
+/// Whether the call is `/status`.
 pub(crate) fn is_status(call: &Call) -> bool {
     call.name == STATUS
 }

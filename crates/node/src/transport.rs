@@ -33,14 +33,14 @@ pub(crate) struct Transport {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    /// How long the server wants to be left alone.
+    /// Pause that the server ordered.
     pub(crate) retry_after: Option<Duration>,
     /// Scheme and host of a redirect.
     pub(crate) location: Option<String>,
     pub(crate) body: Bytes,
 }
 
-/// Why there is no answer.
+/// Failure to get an answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Unreachable(String),
@@ -126,7 +126,7 @@ fn is_no_tls(error: &std::io::Error) -> bool {
     })
 }
 
-/// What came of asking for another protocol.
+/// Outcome of a protocol upgrade.
 pub(crate) enum Switch {
     /// The head of the agreement, and the connection.
     Switched(HeaderMap, Upgraded),
@@ -134,7 +134,7 @@ pub(crate) enum Switch {
     Refused(StatusCode, Option<Duration>),
 }
 
-/// What is spoken over a connection.
+/// Protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Http1,
