@@ -17,7 +17,7 @@ use serde::de::IgnoredAny;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::comet_rpc::{meaning, parsed, result_of};
+use crate::comet_rpc::{classify, parsed, result_of};
 use crate::endpoint::{Call, Endpoint};
 use crate::endpoint_head::EndpointState;
 use crate::error::Error;
@@ -166,7 +166,7 @@ async fn results_of(endpoint: &Endpoint, call: &Call, height: u64) -> Result<Byt
         RpcResponse::Error(error) => error,
     };
     if !error.message.contains("could not find results for height") {
-        return Err(meaning(endpoint.site(call), error));
+        return Err(classify(endpoint.site(call), error));
     }
     // The block of the tip is stored before it is executed; anywhere else the results are gone.
     let tip = status_of(endpoint).await?.latest_height;

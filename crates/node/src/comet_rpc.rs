@@ -11,7 +11,7 @@ use crate::rpc::{self, RpcError, RpcResponse, number_after};
 pub(crate) async fn result_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     match rpc::exchange(endpoint, call, None).await? {
         RpcResponse::Result(result) => Ok(result),
-        RpcResponse::Error(error) => Err(meaning(endpoint.site(call), error)),
+        RpcResponse::Error(error) => Err(classify(endpoint.site(call), error)),
     }
 }
 
@@ -24,9 +24,9 @@ pub(crate) fn parsed<'a, T: Deserialize<'a>>(
         .map_err(|e| Error::Malformed { at: endpoint.site(call), reason: e.to_string() })
 }
 
-/// The meaning of a CometBFT error by its text (`rpc/core/env.go`, `state/store.go` of CometBFT 0.38); the
+/// Classifies a CometBFT error by its text (`rpc/core/env.go`, `state/store.go` of CometBFT 0.38); the
 /// code is −32603 for all of them.
-pub(crate) fn meaning(at: Site, error: RpcError) -> Error {
+pub(crate) fn classify(at: Site, error: RpcError) -> Error {
     let RpcError { code, message: said } = error;
     let has = |text: &str| said.contains(text);
     if has("must be less than or equal to the current blockchain height") {

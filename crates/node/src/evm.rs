@@ -141,7 +141,7 @@ impl RpcRequest {
     }
 
     async fn send(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
-        self.send_with(endpoint, meaning).await
+        self.send_with(endpoint, classify).await
     }
 
     /// For results that exist once the block is indexed: `null` is [`Error::NotYet`].
@@ -159,11 +159,11 @@ impl RpcRequest {
     pub(crate) async fn send_with(
         &self,
         endpoint: &Endpoint,
-        meaning: fn(Site, RpcError) -> Error,
+        classify: fn(Site, RpcError) -> Error,
     ) -> Result<Bytes, Error> {
         match rpc::exchange(endpoint, &self.call, Some(self.id)).await? {
             RpcResponse::Result(result) => Ok(result),
-            RpcResponse::Error(error) => Err(meaning(endpoint.site(&self.call), error)),
+            RpcResponse::Error(error) => Err(classify(endpoint.site(&self.call), error)),
         }
     }
 }
@@ -178,8 +178,8 @@ pub(crate) fn quantity(json: &[u8]) -> Option<u64> {
 /// Code of a revert (go-ethereum `internal/ethapi/errors.go`).
 pub(crate) const REVERTED: i64 = 3;
 
-/// The meaning of an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
-pub(crate) fn meaning(at: Site, error: RpcError) -> Error {
+/// Classifies an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
+pub(crate) fn classify(at: Site, error: RpcError) -> Error {
     let RpcError { code, message: said } = error;
     // At any other height it would be the answer to another request.
     if said.contains("genesis is not traceable") && at.height.is_none_or(|height| height <= 1) {

@@ -21,8 +21,8 @@ use futures_util::future::join_all;
 
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site, excerpt};
-use crate::evm::{Evm, REVERTED, RpcRequest, meaning, quantity};
-use crate::gateway::is_passing;
+use crate::evm::{Evm, REVERTED, RpcRequest, classify, quantity};
+use crate::gateway::is_transient_text;
 use crate::rpc::{self, RpcError, RpcResponse};
 use crate::state_at::StateAt;
 
@@ -57,7 +57,7 @@ impl Evm {
     pub async fn call(&self, to: [u8; 20], data: &[u8], height: Option<u64>) -> Result<Vec<u8>, Error> {
         let request = self.call_request(&ContractCall { to, data: data.to_vec() }, height);
         let read = async |endpoint: Arc<Endpoint>| {
-            let outcome = request.send_with(&endpoint, meaning_of_call).await;
+            let outcome = request.send_with(&endpoint, classify_call_error).await;
             returned(outcome, || endpoint.site(&request.call))
         };
         self.pool().ask(&request.call, read).await
@@ -178,7 +178,7 @@ async fn send_all(
     ends: usize,
 ) -> Result<Vec<Outcome>, Error> {
     if let [only] = requests {
-        return Ok(vec![only.send_with(endpoint, meaning_of_call).await]);
+        return Ok(vec![only.send_with(endpoint, classify_call_error).await]);
     }
     let ids: Vec<u64> = requests.iter().map(|request| request.id).collect();
     let responses = match endpoint.send(batch).await {
@@ -189,7 +189,7 @@ async fn send_all(
     if let Some(responses) = responses {
         let outcome = |(responses, request): (Option<RpcResponse>, &RpcRequest)| match responses {
             Some(RpcResponse::Result(result)) => Ok(result),
-            Some(RpcResponse::Error(error)) => Err(meaning_of_call(endpoint.site(&request.call), error)),
+            Some(RpcResponse::Error(error)) => Err(classify_call_error(endpoint.site(&request.call), error)),
             None => {
                 let reason = "the answer to the batch lacks this call".to_owned();
                 Err(Error::Malformed { at: endpoint.site(&request.call), reason })
@@ -200,7 +200,7 @@ async fn send_all(
     let mut outcomes = Vec::with_capacity(requests.len());
     let last = requests.len() - ends;
     for request in &requests[..ends.max(1)] {
-        let outcome = request.send_with(endpoint, meaning_of_call).await;
+        let outcome = request.send_with(endpoint, classify_call_error).await;
         if let Err(error) = &outcome
             && !is_no(error)
         {
@@ -210,11 +210,11 @@ async fn send_all(
     }
     let others: Vec<_> = requests[ends.max(1)..last]
         .iter()
-        .map(|request| request.send_with(endpoint, meaning_of_call))
+        .map(|request| request.send_with(endpoint, classify_call_error))
         .collect();
     outcomes.extend(futures_util::stream::iter(others).buffered(SINGLY).collect::<Vec<_>>().await);
     for request in &requests[last..] {
-        outcomes.push(request.send_with(endpoint, meaning_of_call).await);
+        outcomes.push(request.send_with(endpoint, classify_call_error).await);
     }
     Ok(outcomes)
 }
@@ -249,16 +249,16 @@ const ENDS_OF_CALLS: [&str; 10] = [
     "gas uint64 overflow",
 ];
 
-/// The meaning of an error of `eth_call`.
-fn meaning_of_call(at: Site, error: RpcError) -> Error {
+/// Classifies an error of `eth_call`.
+fn classify_call_error(at: Site, error: RpcError) -> Error {
     let RpcError { code, message: said } = error;
     // First, because a revert's text is arbitrary: the contract may write that a block is not found.
     if code == REVERTED || is_revert(&said) {
         return Error::Refused { at, code, said };
     }
-    match meaning(at, RpcError { code, message: said }) {
+    match classify(at, RpcError { code, message: said }) {
         Error::Faulty { at, code, said }
-            if ENDS_OF_CALLS.iter().any(|end| said.contains(end)) && !is_passing(&said) =>
+            if ENDS_OF_CALLS.iter().any(|end| said.contains(end)) && !is_transient_text(&said) =>
         {
             Error::Refused { at, code, said }
         }

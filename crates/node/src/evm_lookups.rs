@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Site, excerpt};
-use crate::evm::{Evm, RpcRequest, meaning, quantity};
+use crate::evm::{Evm, RpcRequest, classify, quantity};
 use crate::rpc::RpcError;
 use crate::tx_search_hit::hash_of;
 
@@ -23,7 +23,7 @@ impl Evm {
     /// unknown.
     pub async fn receipt(&self, hash: [u8; 32]) -> Result<Option<Bytes>, Error> {
         let params = format!(r#"["0x{}"]"#, hex::encode(hash));
-        self.read(self.request("eth_getTransactionReceipt", &params), meaning, |result| Ok(known(result)))
+        self.read(self.request("eth_getTransactionReceipt", &params), classify, |result| Ok(known(result)))
             .await
     }
 
@@ -41,7 +41,7 @@ impl Evm {
             Some(b'[') => Ok(result),
             _ => Err(format!("{} is no list of logs", excerpt(&result))),
         };
-        self.read(request, meaning_of_logs, read).await
+        self.read(request, classify_logs_error, read).await
     }
 
     /// Balance of an account in the chain's own coin now, in its smallest unit.
@@ -53,21 +53,21 @@ impl Evm {
             let amount = digits.and_then(|digits| U256::from_str_radix(digits, 16).ok());
             amount.ok_or_else(|| format!("{} is no amount", excerpt(&result)))
         };
-        self.read(self.request("eth_getBalance", &params), meaning, read).await
+        self.read(self.request("eth_getBalance", &params), classify, read).await
     }
 
     /// The chain's EIP-155 id.
     pub async fn chain_id(&self) -> Result<u64, Error> {
         let read =
             |result: Bytes| quantity(&result).ok_or_else(|| format!("{} is no chain id", excerpt(&result)));
-        self.read(self.request("eth_chainId", "[]"), meaning, read).await
+        self.read(self.request("eth_chainId", "[]"), classify, read).await
     }
 
     /// The time of a block, in whole seconds. None if the server does not have the block, or not yet.
     pub async fn block_time(&self, number: u64) -> Result<Option<Timestamp>, Error> {
         let params = format!(r#"["{number:#x}",false]"#);
         let request = self.request("eth_getBlockByNumber", &params).about(number);
-        self.read(request, meaning, |result| Block::read(&result)?.map(|block| block.time()).transpose())
+        self.read(request, classify, |result| Block::read(&result)?.map(|block| block.time()).transpose())
             .await
     }
 
@@ -76,7 +76,7 @@ impl Evm {
     pub async fn finalized(&self) -> Result<Option<u64>, Error> {
         let request = self.request("eth_getBlockByNumber", r#"["finalized",false]"#);
         let read = |result: Bytes| Block::read(&result)?.map(|block| block.number()).transpose();
-        match self.read(request, meaning_of_tag, read).await {
+        match self.read(request, classify_tag_error, read).await {
             Err(Error::Refused { .. }) => Ok(None),
             outcome => outcome,
         }
@@ -102,18 +102,18 @@ impl Evm {
             // Go's zero value stands for "none" (minievm `jsonrpc/backend/cosmos.go`).
             Ok(hash.filter(|hash| *hash != [0; 32]))
         };
-        self.read(self.request(method, &format!(r#"["0x{hash}"]"#)), meaning, read).await
+        self.read(self.request(method, &format!(r#"["0x{hash}"]"#)), classify, read).await
     }
 
     /// Sends a request and reads its result; the error of `read` is the reason in [`Error::Malformed`].
     async fn read<T>(
         &self,
         request: RpcRequest,
-        meaning: fn(Site, RpcError) -> Error,
+        classify: fn(Site, RpcError) -> Error,
         read: impl Fn(Bytes) -> Result<T, String>,
     ) -> Result<T, Error> {
         let attempt = async |endpoint: Arc<Endpoint>| {
-            let result = request.send_with(&endpoint, meaning).await?;
+            let result = request.send_with(&endpoint, classify).await?;
             read(result).map_err(|reason| Error::Malformed { at: endpoint.site(&request.call), reason })
         };
         self.pool().ask(&request.call, attempt).await
@@ -158,9 +158,9 @@ fn known(result: Bytes) -> Option<Bytes> {
 const BAD_RANGES: [&str; 5] =
     ["block range", "invalid range", "returned more than", "response size", "unknown block"];
 
-fn meaning_of_logs(at: Site, error: RpcError) -> Error {
+fn classify_logs_error(at: Site, error: RpcError) -> Error {
     let RpcError { code, message: said } = error;
-    match meaning(at, RpcError { code, message: said }) {
+    match classify(at, RpcError { code, message: said }) {
         Error::Faulty { at, code, said } if BAD_RANGES.iter().any(|text| said.contains(text)) => {
             Error::Refused { at, code, said }
         }
@@ -169,8 +169,8 @@ fn meaning_of_logs(at: Site, error: RpcError) -> Error {
 }
 
 /// go-ethereum before its first finalized block: `finalized block not found`.
-fn meaning_of_tag(at: Site, error: RpcError) -> Error {
-    match meaning(at, error) {
+fn classify_tag_error(at: Site, error: RpcError) -> Error {
+    match classify(at, error) {
         Error::Faulty { at, code, said } if said.contains("not found") => Error::Refused { at, code, said },
         other => other,
     }

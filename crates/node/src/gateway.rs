@@ -30,7 +30,7 @@ pub(crate) async fn answer_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes,
         return reply.json(|| endpoint.site(call));
     }
     match serde_json::from_slice::<GrpcStatus>(&reply.body) {
-        Ok(status) => Err(meaning(endpoint.site(call), status)),
+        Ok(status) => Err(classify(endpoint.site(call), status)),
         Err(e) => Err(reply.unreadable(endpoint.site(call), &e.to_string())),
     }
 }
@@ -42,11 +42,11 @@ mod code {
     pub(super) const UNIMPLEMENTED: i64 = 12;
     pub(super) const INTERNAL: i64 = 13;
     /// Cancelled, deadline exceeded, resource exhausted, aborted, unavailable.
-    pub(super) const PASSING: [i64; 5] = [1, 4, 8, 10, 14];
+    pub(super) const TRANSIENT: [i64; 5] = [1, 4, 8, 10, 14];
 }
 
 /// Texts of Go and gRPC for transient failures of the node that have the same code as a contract's rejection.
-const PASSING_TEXTS: [&str; 7] = [
+const TRANSIENT_TEXTS: [&str; 7] = [
     "context deadline exceeded",
     "context canceled",
     "connection refused",
@@ -57,19 +57,19 @@ const PASSING_TEXTS: [&str; 7] = [
 ];
 
 /// Whether a text is that of a transient failure.
-pub(crate) fn is_passing(said: &str) -> bool {
-    PASSING_TEXTS.iter().any(|text| said.contains(text))
+pub(crate) fn is_transient_text(said: &str) -> bool {
+    TRANSIENT_TEXTS.iter().any(|text| said.contains(text))
 }
 
 /// Suffix of a contract's rejection of a query (wasmd `x/wasm/types/errors.go`, `ErrQueryFailed`).
-const CONTRACT_SAYS_NO: &str = "query wasm contract failed";
+const CONTRACT_REJECTION: &str = "query wasm contract failed";
 
-/// The meaning of a gRPC status. Code 2 is used for everything that has no code of its own, a contract's
+/// Classifies a gRPC status. Code 2 is used for everything that has no code of its own, a contract's
 /// fixed no before all (indexing.md §8.4): it is permanent unless its text is that of a broken connection.
-pub(crate) fn meaning(at: Site, status: GrpcStatus) -> Error {
+pub(crate) fn classify(at: Site, status: GrpcStatus) -> Error {
     let GrpcStatus { code, message: said } = status;
     // First, because a contract's text is arbitrary: it may contain "invalid height" or "connection refused".
-    if said.contains(CONTRACT_SAYS_NO) {
+    if said.contains(CONTRACT_REJECTION) {
         return Error::Refused { at, code, said };
     }
     if is_index_off(&said) {
@@ -89,7 +89,7 @@ pub(crate) fn meaning(at: Site, status: GrpcStatus) -> Error {
         return Error::MethodMissing { at, said, advice: "this chain has no such query" };
     }
     let vague = code == code::UNKNOWN || code == code::INTERNAL;
-    if code::PASSING.contains(&code) || (vague && is_passing(&said)) {
+    if code::TRANSIENT.contains(&code) || (vague && is_transient_text(&said)) {
         Error::Faulty { at, code, said }
     } else {
         Error::Refused { at, code, said }

@@ -67,7 +67,7 @@ impl Grpc {
                 channel.map_err(|e| Error::Unreachable { at: at(), reason: crate::body::reason(&e) })?;
             ReflectionClient::new(channel).file_descriptors().await.map_err(|status| {
                 let (code, message) = (i64::from(i32::from(status.code())), status.message().to_owned());
-                gateway::meaning(at(), GrpcStatus { code, message })
+                gateway::classify(at(), GrpcStatus { code, message })
             })
         };
         let after = self.limits.timeout;

@@ -17,7 +17,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use crate::comet::Comet;
-use crate::comet_rpc::{is_bad_query, is_index_off, meaning, parsed, result_of};
+use crate::comet_rpc::{classify, is_bad_query, is_index_off, parsed, result_of};
 use crate::cosmos::Rest;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site};
@@ -112,18 +112,18 @@ fn time_of(endpoint: &Endpoint, call: &Call, result: &[u8]) -> Result<Timestamp,
 async fn searched(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     match rpc::exchange(endpoint, call, None).await? {
         RpcResponse::Result(result) => Ok(result),
-        RpcResponse::Error(error) => Err(meaning_of_search(endpoint.site(call), error)),
+        RpcResponse::Error(error) => Err(classify_search_error(endpoint.site(call), error)),
     }
 }
 
-fn meaning_of_search(at: Site, error: RpcError) -> Error {
+fn classify_search_error(at: Site, error: RpcError) -> Error {
     let RpcError { code, message: said } = error;
     if is_index_off(&said) {
         Error::NotIndexed { at }
     } else if is_unknown_tx(&said) || is_bad_query(&said) {
         Error::Refused { at, code, said }
     } else {
-        meaning(at, RpcError { code, message: said })
+        classify(at, RpcError { code, message: said })
     }
 }
 
@@ -173,7 +173,7 @@ impl Rest {
         let paging = format!("page={page}&limit={limit}&order_by={order}");
         let path = format!("{TXS}?query={}&{paging}", utf8_percent_encode(query, NON_ALPHANUMERIC));
         match self.page_of_txs(path).await {
-            Err(Error::Refused { said, .. }) if said.contains(WANTS_EVENTS) => {}
+            Err(Error::Refused { said, .. }) if said.contains(EVENTS_REQUIRED) => {}
             outcome => return outcome,
         }
         let events: Vec<_> = conditions(query)
@@ -211,7 +211,7 @@ impl Rest {
 const TXS: &str = "/cosmos/tx/v1beta1/txs";
 
 /// Text of SDKs before 0.50 for a request without `events` (`x/auth/tx/service.go`).
-const WANTS_EVENTS: &str = "must declare at least one event to search";
+const EVENTS_REQUIRED: &str = "must declare at least one event to search";
 
 /// The conditions of a query, apart: `AND` within quotes joins nothing.
 fn conditions(query: &str) -> Vec<&str> {

@@ -24,7 +24,7 @@ use crate::endpoint::{Call, Endpoint};
 use crate::endpoint_head::EndpointState;
 use crate::error::Error;
 use crate::evm::Evm;
-use crate::evm::{meaning, quantity};
+use crate::evm::{classify, quantity};
 use crate::node::Node;
 use crate::pool::{Pool, better};
 use crate::pooled_endpoint::PooledEndpoint;
@@ -180,7 +180,7 @@ impl Evm {
         }
         let request = self.request("eth_chainId", "[]");
         let attempt = async |endpoint: Arc<Endpoint>| {
-            let result = request.send_with(&endpoint, meaning).await?;
+            let result = request.send_with(&endpoint, classify).await?;
             let reason = || format!("{} is no chain id", crate::error::excerpt(&result));
             quantity(&result)
                 .ok_or_else(|| Error::Malformed { at: endpoint.site(&request.call), reason: reason() })
