@@ -12,7 +12,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use node::{EndpointState, Standing};
+use node::{EndpointState, EndpointStatus};
 use schema::block::hash_at;
 use schema::rewind::{self, By};
 use schema::rollback;
@@ -93,7 +93,7 @@ impl Ingest {
             let trusted = || endpoints.iter().filter(|endpoint| is_trusted(endpoint));
             let tip = trusted().filter_map(|endpoint| endpoint.height).max();
             // As for requests, a distrusted endpoint counts if there is no other.
-            let any = || endpoints.iter().filter(|endpoint| endpoint.standing != Standing::WrongChain);
+            let any = || endpoints.iter().filter(|endpoint| endpoint.status != EndpointStatus::WrongChain);
             if let Some(height) = tip.or_else(|| any().filter_map(|endpoint| endpoint.height).max()) {
                 self.progress.chain.send_if_modified(|mark| {
                     let moved = mark.height != height;
@@ -242,5 +242,5 @@ impl Ingest {
 
 /// Whether the endpoint's view of the chain is trusted.
 fn is_trusted(endpoint: &EndpointState) -> bool {
-    !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain)
+    !matches!(endpoint.status, EndpointStatus::Distrusted | EndpointStatus::WrongChain)
 }

@@ -125,7 +125,7 @@ impl ForkResolver {
         let mut votes = Votes::default();
         loop {
             let mut missing = 0;
-            for (endpoint, answer) in self.node.comet.block_of_each(height).await {
+            for (endpoint, answer) in self.node.comet.block_from_all(height).await {
                 if votes.has_voted(&endpoint) {
                     continue;
                 }

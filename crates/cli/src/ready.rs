@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ingest::Marks;
-use node::{EndpointState, Node, Standing};
+use node::{EndpointState, EndpointStatus, Node};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -74,7 +74,7 @@ struct Heard {
 impl Heard {
     /// None if nothing was heard of it yet.
     fn of(endpoint: &EndpointState) -> Option<Self> {
-        let believed = !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain);
+        let believed = !matches!(endpoint.status, EndpointStatus::Distrusted | EndpointStatus::WrongChain);
         Some(Self { at: endpoint.seen?, height: endpoint.height.unwrap_or(0), believed })
     }
 }

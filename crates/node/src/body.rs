@@ -1,7 +1,9 @@
-//! Reads the body of one HTTP answer into one buffer.
+//! HTTP response bodies, read into one buffer.
 //!
-//! Holds: never more than `limit` bytes are kept, whether the server announces the length, lies about it,
-//! does not know it, or compresses; a body of one piece is not copied, any other is copied once.
+//! # Invariants
+//!
+//! * At most `limit` bytes are kept, whatever length the server announces and whether or not it compresses.
+//! * A body of one frame is not copied, any other is copied once.
 
 use std::io::Read as _;
 
@@ -10,7 +12,7 @@ use flate2::read::GzDecoder;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 
-/// Why there is no body.
+/// Failure to read a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// It ended early or its encoding is damaged.
@@ -19,7 +21,7 @@ pub(crate) enum Broken {
     TooLarge,
 }
 
-/// Memory set aside at once on the word of a header; a larger body grows as it really comes.
+/// Memory reserved for an announced length; a larger body grows as it arrives.
 const TRUSTED: usize = 8 << 20;
 
 /// The whole body as it came.

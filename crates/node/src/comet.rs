@@ -1,8 +1,10 @@
-//! CometBFT RPC: the chain's blocks, their results, and the application's query router.
+//! CometBFT RPC client: blocks, block results and the application's query router.
 //!
-//! Holds: a block and its results are handed on as the bytes that the node sent; the texts of CometBFT 0.38
-//! are told apart as indexing.md §1.2 lists them; "no results" is a wait only near the tip of the very
-//! endpoint that said so.
+//! # Invariants
+//!
+//! * Blocks and results are returned as the bytes that the node sent.
+//! * Errors of CometBFT 0.38 are classified by their texts, as listed in indexing.md §1.2.
+//! * Missing results are [`Error::NotYet`] only near the tip of the endpoint that lacks them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,21 +17,22 @@ use serde::de::IgnoredAny;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::SetupError;
+use crate::comet_rpc::{classify, parsed, result_of};
 use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, Site};
-use crate::heads::EndpointState;
+use crate::endpoint_head::EndpointState;
+use crate::error::Error;
 use crate::limits::Limits;
 use crate::origin::{Answer, Origin};
 use crate::pool::Pool;
-use crate::rpc::{self, Fault, Opened, number_after};
+use crate::rpc::{self, RpcResponse};
+use crate::setup_error::SetupError;
 use crate::status::{Status, status_call, status_of};
 use crate::url::Url;
 
 /// Asks one chain's CometBFT nodes.
 pub struct Comet {
     pool: Pool,
-    /// The chain that all endpoints must belong to, once a caller has said it.
+    /// The chain that all endpoints must belong to, once it is set.
     chain: OnceLock<String>,
 }
 
@@ -43,18 +46,18 @@ impl Comet {
         &self.pool
     }
 
-    /// The chain that a caller has said that all endpoints must belong to; the first word counts.
+    /// The chain that all endpoints must belong to; the first value stays.
     pub(crate) fn chain(&self) -> &OnceLock<String> {
         &self.chain
     }
 
-    /// What is known of every endpoint, in configured order: the receiver is woken by every change of it.
-    /// Heights and hashes come from [`Comet::watch`], and from whatever else asks for a status.
+    /// States of all endpoints, in configured order; every change wakes the receiver. Heights and hashes come from
+    /// [`Comet::watch`] and from every requested status.
     pub fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
         self.pool.heads()
     }
 
-    /// What is known of every endpoint at this moment.
+    /// Current states of all endpoints.
     pub fn endpoints(&self) -> Arc<[EndpointState]> {
         self.pool.states()
     }
@@ -62,7 +65,7 @@ impl Comet {
     /// The state of the next endpoint that answers and is not known to belong to another chain.
     pub async fn status(&self) -> Result<Status, Error> {
         let mut outcome = self.next_status().await;
-        // Each time one more is known to be of another chain, so that it is not asked again.
+        // Each attempt excludes one more endpoint of another chain.
         for _ in self.pool.members() {
             match outcome {
                 Err(Error::WrongChain { .. }) => outcome = self.next_status().await,
@@ -88,8 +91,8 @@ impl Comet {
         self.pool.ask_whom(&call, async |endpoint| block_of(&endpoint, &call).await).await.map(Answer::from)
     }
 
-    /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
-    /// believed more; others that have ordered a pause are [`Error::Resting`].
+    /// As above from any other endpoint, to compare answers. None if there is no other endpoint of this chain that is
+    /// more trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
     pub async fn block_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let call = block_call(height);
         let ask = self.pool.ask_others(&call, not, async |endpoint| block_of(&endpoint, &call).await);
@@ -103,15 +106,15 @@ impl Comet {
         self.pool.ask_whom(&call, attempt).await.map(Answer::from)
     }
 
-    /// The same from one endpoint before the others: results go with the block that the endpoint has.
+    /// As above from one endpoint before the others: results must match the block of that endpoint.
     pub async fn block_results_by(&self, height: u64, first: &Origin) -> Result<Answer, Error> {
         let call = results_call(height);
         let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
         self.pool.ask_first(&call, first, attempt).await.map(Answer::from)
     }
 
-    /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
-    /// believed more; others that have ordered a pause are [`Error::Resting`].
+    /// As above from any other endpoint, to compare answers. None if there is no other endpoint of this chain that is
+    /// more trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
     pub async fn results_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
         let call = results_call(height);
         let attempt = async |endpoint: Arc<Endpoint>| results_of(&endpoint, &call, height).await;
@@ -131,7 +134,7 @@ impl Comet {
     }
 }
 
-/// What would end or change a query parameter.
+/// Characters that would end or change a query parameter.
 const NOT_IN_A_QUERY: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'&').add(b'+').add(b'<').add(b'>');
 
@@ -141,14 +144,6 @@ pub(crate) fn block_call(height: u64) -> Call {
 
 fn results_call(height: u64) -> Call {
     Call::get("block_results", format!("/block_results?height={height}")).about_block(height)
-}
-
-/// The text of `result`, or the meaning of the error.
-pub(crate) async fn result_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
-    match rpc::exchange(endpoint, call, None).await? {
-        Opened::Result(result) => Ok(result),
-        Opened::Fault(fault) => Err(meaning(endpoint.site(call), fault)),
-    }
 }
 
 pub(crate) async fn block_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
@@ -166,18 +161,18 @@ pub(crate) async fn block_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, 
 }
 
 async fn results_of(endpoint: &Endpoint, call: &Call, height: u64) -> Result<Bytes, Error> {
-    let fault = match rpc::exchange(endpoint, call, None).await? {
-        Opened::Result(result) => return Ok(result),
-        Opened::Fault(fault) => fault,
+    let error = match rpc::exchange(endpoint, call, None).await? {
+        RpcResponse::Result(result) => return Ok(result),
+        RpcResponse::Error(error) => error,
     };
-    if !fault.said.contains("could not find results for height") {
-        return Err(meaning(endpoint.site(call), fault));
+    if !error.message.contains("could not find results for height") {
+        return Err(classify(endpoint.site(call), error));
     }
     // The block of the tip is stored before it is executed; anywhere else the results are gone.
     let tip = status_of(endpoint).await?.latest_height;
     let at = endpoint.site(call);
     if height >= tip.saturating_sub(1) {
-        Err(Error::NotYet { at, tip: Some(tip), said: fault.said })
+        Err(Error::NotYet { at, tip: Some(tip), said: error.message })
     } else {
         Err(Error::ResultsMissing { at, tip })
     }
@@ -205,35 +200,4 @@ async fn abci_of(endpoint: &Endpoint, call: &Call) -> Result<Vec<u8>, Error> {
         at: endpoint.site(call),
         reason: format!("the value is no base64: {e}"),
     })
-}
-
-pub(crate) fn parsed<'a, T: Deserialize<'a>>(
-    endpoint: &Endpoint,
-    call: &Call,
-    result: &'a [u8],
-) -> Result<T, Error> {
-    serde_json::from_slice(result)
-        .map_err(|e| Error::Malformed { at: endpoint.site(call), reason: e.to_string() })
-}
-
-/// The meaning of a CometBFT error by its text (`rpc/core/env.go`, `state/store.go` of CometBFT 0.38); the
-/// code is −32603 for all of them.
-pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
-    let Fault { code, said } = fault;
-    let has = |text: &str| said.contains(text);
-    if has("must be less than or equal to the current blockchain height") {
-        Error::NotYet { at, tip: number_after(&said, "current blockchain height "), said }
-    } else if has("is not available, lowest height is") {
-        Error::Pruned { at, lowest: number_after(&said, "lowest height is "), said }
-    } else if has("node is not persisting finalize block responses") {
-        Error::ResultsDiscarded { at }
-    } else if has("failed to unmarshall FinalizeBlockResponse") {
-        Error::Corrupt { at, said }
-    } else if code == rpc::METHOD_MISSING {
-        Error::MethodMissing { at, said, advice: "is this the address of CometBFT's RPC?" }
-    } else if code == rpc::INVALID_PARAMS || has("height must be greater than 0") {
-        Error::Refused { at, code, said }
-    } else {
-        Error::Faulty { at, code, said }
-    }
 }

@@ -1,7 +1,8 @@
-//! Cosmos REST, the SDK's grpc-gateway.
+//! Cosmos REST client (the SDK's grpc-gateway).
 //!
-//! Holds: an answer is handed on as the bytes that the node sent, checked to be whole JSON; an error is told
-//! apart by its text where the SDK has a text for it, else by its gRPC code (indexing.md §1.3).
+//! # Invariants
+//!
+//! An answer is returned as the bytes that the node sent, checked to be whole JSON.
 
 use std::sync::Arc;
 
@@ -11,14 +12,13 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::SetupError;
+use crate::accounts::sequence_of;
 use crate::endpoint::{Call, Endpoint};
-use crate::error::{Error, Site};
+use crate::error::Error;
+use crate::gateway::{answer_of, malformed};
 use crate::limits::Limits;
 use crate::pool::Pool;
-use crate::rpc::number_after;
-use crate::search::{is_bad_search, is_index_off};
-use crate::state::sequence_of;
+use crate::setup_error::SetupError;
 use crate::state_at::StateAt;
 use crate::url::Url;
 
@@ -27,14 +27,14 @@ pub struct Rest {
     pool: Pool,
 }
 
-/// What the node says about its program.
+/// Version information of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeInfo {
     /// The chain id.
     pub chain_id: String,
     /// The application, for example `minievm`.
     pub app_name: String,
-    /// The application's version as it says it, for example `v1.2.18`.
+    /// The application's version as reported, for example `v1.2.18`.
     pub app_version: String,
 }
 
@@ -127,7 +127,7 @@ impl Rest {
         self.ask_for_valid(call, |answer| Ok(read(answer))).await
     }
 
-    /// The same, where `read` may find more wrong with it than its shape; its error says what.
+    /// As [`Rest::ask_for`], with a `read` that may also reject the content; its error is the reason.
     pub(crate) async fn ask_for_valid<A, T>(
         &self,
         call: Call,
@@ -145,108 +145,10 @@ impl Rest {
     }
 }
 
-pub(crate) fn malformed(endpoint: &Endpoint, call: &Call, e: &serde_json::Error) -> Error {
-    Error::Malformed { at: endpoint.site(call), reason: e.to_string() }
-}
-
-/// grpc-gateway's error body: a gRPC status.
-#[derive(Deserialize)]
-pub(crate) struct Fault {
-    pub(crate) code: i64,
-    pub(crate) message: String,
-}
-
 pub(crate) async fn json_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     if let Some(probe) = &call.probe {
         let next = sequence_of(endpoint, &probe.address, call.state_height).await?;
         probe.pass(next, endpoint.site(call))?;
     }
     answer_of(endpoint, call).await
-}
-
-/// The answer, whatever state it is of.
-pub(crate) async fn answer_of(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
-    let reply = endpoint.send(call).await?;
-    if reply.status.is_success() {
-        return reply.json(|| endpoint.site(call));
-    }
-    match serde_json::from_slice::<Fault>(&reply.body) {
-        Ok(fault) => Err(meaning(endpoint.site(call), fault)),
-        Err(e) => Err(reply.unreadable(endpoint.site(call), &e.to_string())),
-    }
-}
-
-/// gRPC codes by their meaning for asking again.
-mod code {
-    pub(super) const UNKNOWN: i64 = 2;
-    pub(super) const NOT_FOUND: i64 = 5;
-    pub(super) const UNIMPLEMENTED: i64 = 12;
-    pub(super) const INTERNAL: i64 = 13;
-    /// Cancelled, deadline exceeded, resource exhausted, aborted, unavailable.
-    pub(super) const PASSING: [i64; 5] = [1, 4, 8, 10, 14];
-}
-
-/// Failures of the node's own that come with the code of a contract's no: texts of Go and gRPC.
-const PASSING_TEXTS: [&str; 7] = [
-    "context deadline exceeded",
-    "context canceled",
-    "connection refused",
-    "connection reset",
-    "i/o timeout",
-    "transport is closing",
-    "EOF",
-];
-
-/// Whether a text tells of a failure that may pass.
-pub(crate) fn is_passing(said: &str) -> bool {
-    PASSING_TEXTS.iter().any(|text| said.contains(text))
-}
-
-/// Ends the words of a contract that refuses a query (wasmd `x/wasm/types/errors.go`, `ErrQueryFailed`).
-const CONTRACT_SAYS_NO: &str = "query wasm contract failed";
-
-/// The meaning of a gRPC status. Code 2 is used for everything that has no code of its own, a contract's
-/// fixed no before all (indexing.md §8.4): it is permanent unless its text is that of a broken connection.
-pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
-    let Fault { code, message: said } = fault;
-    // First of all: a contract may say anything, such as that a height is invalid or a connection refused.
-    if said.contains(CONTRACT_SAYS_NO) {
-        return Error::Refused { at, code, said };
-    }
-    if is_index_off(&said) {
-        return Error::NotIndexed { at };
-    }
-    if is_bad_search(&said) {
-        return Error::Refused { at, code, said };
-    }
-    if said.contains("invalid height") {
-        return Error::NotYet { at, tip: None, said };
-    }
-    if let Some(error) = state_is_missing(&at, &said) {
-        return error;
-    }
-    // Older gateways say 12 for a path that they do not have, newer ones 5 with this very text.
-    if code == code::UNIMPLEMENTED || (code == code::NOT_FOUND && said == "Not Found") {
-        return Error::MethodMissing { at, said, advice: "this chain has no such query" };
-    }
-    let vague = code == code::UNKNOWN || code == code::INTERNAL;
-    if code::PASSING.contains(&code) || (vague && is_passing(&said)) {
-        Error::Faulty { at, code, said }
-    } else {
-        Error::Refused { at, code, said }
-    }
-}
-
-/// The SDK's `failed to load state at height H; … (latest height: L)`: pruned, or not committed yet where the
-/// node has got no further than L. The EVM server passes the same text on.
-pub(crate) fn state_is_missing(at: &Site, said: &str) -> Option<Error> {
-    const MARK: &str = "failed to load state at height ";
-    let wanted = said.contains(MARK).then(|| number_after(said, MARK))?;
-    let (at, latest) = (at.clone(), number_after(said, "latest height: "));
-    Some(match (wanted, latest) {
-        (Some(wanted), Some(tip)) if tip < wanted => {
-            Error::NotYet { at, tip: Some(tip), said: said.to_owned() }
-        }
-        _ => Error::Pruned { at, lowest: None, said: said.to_owned() },
-    })
 }

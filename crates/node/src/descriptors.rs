@@ -1,14 +1,16 @@
-//! The node's own protobuf descriptors.
+//! Protobuf descriptors of the application, from the node.
 //!
-//! Holds: the bytes are the node's, untouched (they are a `FileDescriptorSet` with all extension options), and
-//! named by their hash. CometBFT's RPC alone is enough to get them (indexing.md §4.2).
+//! # Invariants
+//!
+//! The bytes are those of the node (a `FileDescriptorSet` with all extension options), identified by their hash.
+//! CometBFT's RPC alone can serve them (indexing.md §4.2).
 
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
 
-use crate::Node;
 use crate::error::Error;
+use crate::node::Node;
 
 /// An application's whole descriptor set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +28,7 @@ impl Node {
         if let Some(grpc) = &self.grpc {
             match grpc.file_descriptors().await {
                 Ok(bytes) => return Ok(bytes.into()),
-                Err(error) => warn!("asking CometBFT's RPC for the descriptors instead: {error}"),
+                Err(error) => warn!(%error, "no descriptors over gRPC, asking CometBFT's RPC"),
             }
         }
         let bytes = self.comet.abci_query(proto::reflection::PATH, "").await?;

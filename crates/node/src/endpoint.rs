@@ -1,7 +1,10 @@
-//! One URL: a question as an HTTP exchange.
+//! One URL of a service: a call as an HTTP exchange.
 //!
-//! Holds: a question takes a slot, a time limit and a body limit; what comes back is a whole answer with its
-//! status, or an error that names the place. What the answer says is the business of the service's client.
+//! # Invariants
+//!
+//! * A call holds an in-flight permit and has a time limit and a body limit.
+//! * The result is a whole response with its status, or an error that names the endpoint. The service's client reads
+//!   it.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,10 +23,10 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::body::Broken;
 use crate::error::{Error, Site, excerpt};
-use crate::gate::Gate;
+use crate::in_flight::InFlightLimiter;
 use crate::limits::Limits;
 use crate::observer::{Exchange, Observer};
-use crate::state_at::Probe;
+use crate::state_at::{Probe, StateAt};
 use crate::transport::{Failure, Reply, Switch, Transport};
 use crate::url::Url;
 
@@ -33,10 +36,10 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("cairn/", env!("CARGO_PKG_VERSION")));
 
-/// One question.
+/// One request to a service.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Call {
-    /// What messages call it.
+    /// Name in messages.
     pub(crate) name: String,
     /// The height that it is about, for messages.
     pub(crate) height: Option<u64>,
@@ -44,13 +47,13 @@ pub(crate) struct Call {
     pub(crate) path: String,
     /// The state height header.
     pub(crate) state_height: Option<u64>,
-    /// What the state must pass first.
+    /// Proof that the state must pass first.
     pub(crate) probe: Option<Box<Probe>>,
     /// A JSON body makes it a POST.
     pub(crate) body: Option<Bytes>,
     /// Longer or shorter than the service's limit.
     pub(crate) timeout: Option<Duration>,
-    /// Whether a second endpoint may be asked at the head when the first takes long.
+    /// Whether the call may be hedged near the tip.
     pub(crate) urgent: bool,
 }
 
@@ -70,9 +73,15 @@ impl Call {
         Self { height: Some(height), ..self }
     }
 
-    /// About a block at a height that somebody may be waiting for.
+    /// About a block that a caller may be waiting for at the tip.
     pub(crate) fn about_block(self, height: u64) -> Self {
         Self { height: Some(height), urgent: true, ..self }
+    }
+
+    /// Read from a state.
+    pub(crate) fn in_state(self, state: impl Into<StateAt>) -> Self {
+        let StateAt { height, probe, exact: _ } = state.into();
+        Self { height, state_height: height, probe: probe.map(Box::new), ..self }
     }
 
     /// With a time limit of its own.
@@ -81,13 +90,13 @@ impl Call {
     }
 }
 
-/// One URL with what it shares with the others of its service.
+/// One URL, with the transport and the limiter that its service shares.
 pub(crate) struct Endpoint {
     service: &'static str,
     url: Url,
     limits: Limits,
     transport: Arc<Transport>,
-    gate: Arc<Gate>,
+    limiter: Arc<InFlightLimiter>,
     observer: OnceLock<Observer>,
 }
 
@@ -97,9 +106,9 @@ impl Endpoint {
         url: Url,
         limits: Limits,
         transport: Arc<Transport>,
-        gate: Arc<Gate>,
+        limiter: Arc<InFlightLimiter>,
     ) -> Self {
-        Self { service, url, limits, transport, gate, observer: OnceLock::new() }
+        Self { service, url, limits, transport, limiter, observer: OnceLock::new() }
     }
 
     pub(crate) fn observe(&self, observer: Observer) {
@@ -113,12 +122,12 @@ impl Endpoint {
         Site { service, host, call: excerpt(call.name.as_bytes()).into(), height: call.height }
     }
 
-    /// Sends the question and waits for the whole answer. An order to pause and a redirect are errors; any
-    /// other status is the caller's to read.
+    /// Sends the call and reads the whole response. A rate limit and a redirect are errors; the caller reads any
+    /// other status.
     pub(crate) async fn send(&self, call: &Call) -> Result<Reply, Error> {
         let request = self.request(call)?;
         let after = call.timeout.unwrap_or(self.limits.timeout);
-        let _pass = self.gate.enter().await;
+        let _pass = self.limiter.acquire().await;
         let exchange = self.transport.exchange(request, self.limits.body);
         let at = || self.site(call);
         let reply = match tokio::time::timeout(after, exchange).await {
@@ -126,9 +135,9 @@ impl Endpoint {
             Ok(Err(failure)) => return Err(self.failed(call, failure)),
             Ok(Ok(reply)) => reply,
         };
-        self.gate.learn(reply.body.len());
+        self.limiter.record_size(reply.body.len());
         let status = reply.status;
-        if wants_a_pause(status) {
+        if is_rate_limit(status) {
             return Err(Error::Busy { at: at(), status: status.as_u16(), retry_after: reply.retry_after });
         }
         if status.is_redirection() {
@@ -147,16 +156,16 @@ impl Endpoint {
     pub(crate) async fn upgrade(&self, call: &Call) -> Result<Upgraded, Error> {
         let mut request = self.request(call)?;
         let key = generate_key();
-        let unaskable =
-            |e: InvalidHeaderValue| Error::Unaskable { at: self.site(call), reason: e.to_string() };
+        let invalid =
+            |e: InvalidHeaderValue| Error::InvalidRequest { at: self.site(call), reason: e.to_string() };
         let headers = request.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-        headers.insert(SEC_WEBSOCKET_KEY, HeaderValue::from_str(&key).map_err(unaskable)?);
+        headers.insert(SEC_WEBSOCKET_KEY, HeaderValue::from_str(&key).map_err(invalid)?);
         let not_one = |reason: String| Error::Malformed { at: self.site(call), reason };
         match self.transport.switch(request).await.map_err(|failure| self.failed(call, failure))? {
-            Switch::Refused(status, retry_after) if wants_a_pause(status) => {
+            Switch::Refused(status, retry_after) if is_rate_limit(status) => {
                 Err(Error::Busy { at: self.site(call), status: status.as_u16(), retry_after })
             }
             Switch::Refused(status, _) => {
@@ -193,8 +202,8 @@ impl Endpoint {
     }
 
     fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>, Error> {
-        let unaskable = |e: http::Error| Error::Unaskable { at: self.site(call), reason: e.to_string() };
-        let uri = self.url.join(&call.path).map_err(unaskable)?;
+        let invalid = |e: http::Error| Error::InvalidRequest { at: self.site(call), reason: e.to_string() };
+        let uri = self.url.join(&call.path).map_err(invalid)?;
         let mut request = Request::builder().uri(uri).header(ACCEPT, JSON).header(USER_AGENT, AGENT);
         if !self.url.is_loopback() {
             request = request.header(ACCEPT_ENCODING, GZIP);
@@ -211,11 +220,11 @@ impl Endpoint {
                 request.method(Method::POST).header(CONTENT_TYPE, JSON).body(Full::new(body.clone()))
             }
         };
-        request.map_err(unaskable)
+        request.map_err(invalid)
     }
 }
 
-fn wants_a_pause(status: StatusCode) -> bool {
+fn is_rate_limit(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE
 }
 

@@ -1,25 +1,28 @@
-//! What a node's answer means when it is not the answer.
+//! Errors of the node's services, classified by whether a retry can help.
 //!
-//! Holds: every failure names the service, the host (never credentials), the call, the height if there is
-//! one, what came, and what to do. Its [`Kind`] alone says whether asking again can help. Outside text is
-//! cut and escaped before it gets into a message.
+//! # Invariants
+//!
+//! * An error names the service, the host (never credentials), the call, the height if there is one, the finding and
+//!   the remedy.
+//! * [`Kind`] alone decides about retries.
+//! * Text from outside is cut and escaped before it is in a message.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Whether, and when, the same question can get an answer.
+/// Whether and when a retry can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The node is well and simply not that far: ask again soon.
+    /// The node has not reached the height: retry soon.
     NotYet,
-    /// Something failed that may pass: ask again, for ever, with growing pauses.
+    /// Transient failure: retry with growing pauses.
     Transient,
-    /// The answer is a fixed no: asking again cannot help, somebody must act.
+    /// Permanent: a retry cannot help, an operator must act.
     Permanent,
 }
 
-/// Which endpoint was asked for what.
+/// Endpoint, call and height of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Site {
     /// `comet`, `rest`, `json-rpc`, `grpc` or `executor`.
@@ -46,25 +49,25 @@ pub enum Error {
     /// The height lies above what the endpoint has.
     #[error("{at}: the node has not got that far{}: {said}", Tip(*tip))]
     NotYet {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// The endpoint's own tip, if it named one.
         tip: Option<u64>,
-        /// Its words.
+        /// Its text.
         said: String,
     },
     /// No connection.
     #[error("{at}: cannot connect ({reason}); is the node running and the address right{}?", Enabled(at.service))]
     Unreachable {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
-        /// The system's words.
+        /// Error text of the system.
         reason: String,
     },
     /// No whole answer in time.
     #[error("{at}: no answer within {after:?}; the node hangs or is overloaded")]
     TimedOut {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// The limit that ran out.
         after: Duration,
@@ -72,35 +75,35 @@ pub enum Error {
     /// The connection broke before the answer was whole.
     #[error("{at}: the answer broke off after {got} bytes ({reason})")]
     Cut {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// Bytes of the body that had come.
         got: usize,
-        /// The client library's words.
+        /// Error text of the client library.
         reason: String,
     },
-    /// The server wants fewer questions (429) or is unavailable (503).
+    /// Rate limit (429) or unavailability (503) of the server.
     #[error("{at}: HTTP {status}, {}{}", Busyness(*status), Pause(*retry_after))]
     Busy {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// 429 or 503.
         status: u16,
-        /// How long it asked to be left alone, capped.
+        /// Pause that the server ordered, capped.
         retry_after: Option<Duration>,
     },
-    /// Every endpoint that could have been asked has ordered a pause that is not over.
+    /// Every endpoint is under a pause that its server ordered.
     #[error("{at}: not asked, the server ordered a pause that lasts {left:?} more")]
-    Resting {
-        /// Who would have been asked for what.
+    RateLimited {
+        /// The call that was not sent.
         at: Site,
-        /// Until the first of them may be asked again.
+        /// Time until the first of them may be asked again.
         left: Duration,
     },
     /// A page instead of an answer.
     #[error("{at}: HTTP {status} and no JSON ({reason}); {}. The body begins: {said}", Cause(*status, said))]
     Unreadable {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// HTTP status.
         status: u16,
@@ -112,17 +115,17 @@ pub enum Error {
     /// JSON of another shape than this call has.
     #[error("{at}: the answer has not the shape of this call ({reason}); is this the right service?")]
     Malformed {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// What is missing or wrong.
         reason: String,
     },
-    /// A websocket tells no new blocks although the status does.
+    /// The websocket delivers no new blocks although the status shows them.
     #[error(
         "{at}: no event for {after:?} although the status shows new blocks; the node is slow, or its websocket hangs"
     )]
     Stalled {
-        /// Who was to tell what.
+        /// The websocket.
         at: Site,
         /// How long a block was waited for.
         after: Duration,
@@ -130,7 +133,7 @@ pub enum Error {
     /// A redirect, which is not followed.
     #[error("{at}: HTTP {status}, redirected to {to}; write the final address into the configuration")]
     Redirected {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// HTTP status.
         status: u16,
@@ -140,11 +143,11 @@ pub enum Error {
     /// The node reports a failure of its own that may pass.
     #[error("{at}: the node failed with code {code}: {said}")]
     Faulty {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// JSON-RPC or gRPC code.
         code: i64,
-        /// The node's words.
+        /// Error text of the node.
         said: String,
     },
     /// The node no longer (or never) has that height.
@@ -153,11 +156,11 @@ pub enum Error {
          archive node or start at a height that the node has: {said}",
         Lowest(*lowest))]
     Pruned {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// The lowest height that it has, if it named one.
         lowest: Option<u64>,
-        /// The node's words.
+        /// Error text of the node.
         said: String,
     },
     /// The block is there and executed, its results are not.
@@ -166,7 +169,7 @@ pub enum Error {
          must have been true when it executed the block: set it to false and sync the node anew, or use another node"
     )]
     ResultsMissing {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// The endpoint's tip.
         tip: u64,
@@ -177,7 +180,7 @@ pub enum Error {
          config.toml (results of older blocks stay lost) or use another node"
     )]
     ResultsDiscarded {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
     },
     /// The node keeps no index of transactions: they can be found neither by hash nor by events.
@@ -186,23 +189,23 @@ pub enum Error {
          (blocks from before stay unindexed) or use another node"
     )]
     NotIndexed {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
     },
     /// The node cannot read its own store.
     #[error("{at}: the node's store is damaged, restore it or use another node: {said}")]
     Corrupt {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
-        /// The node's words.
+        /// Error text of the node.
         said: String,
     },
     /// The endpoint does not serve this call.
     #[error("{at}: not served here: {said}; {advice}")]
     MethodMissing {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
-        /// The node's words.
+        /// Error text of the node.
         said: String,
         /// What to change.
         advice: &'static str,
@@ -210,41 +213,41 @@ pub enum Error {
     /// Traces begin at height 2.
     #[error("{at}: the first block cannot be traced; begin at height 2")]
     Untraceable {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
     },
     /// The endpoint belongs to another chain.
     #[error("{at}: this is chain `{got}`, not `{want}`; correct the address or the chain id")]
     WrongChain {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// The configured chain.
         want: String,
         /// The endpoint's chain.
         got: String,
     },
-    /// A fixed no to this very question: a revert, an unknown key, a bad argument.
+    /// Permanent rejection of this request: a revert, an unknown key, an invalid argument.
     #[error("{at}: refused with code {code}: {said}")]
     Refused {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// JSON-RPC, gRPC or ABCI code.
         code: i64,
-        /// The node's words.
+        /// Error text of the node.
         said: String,
     },
     /// The answer is larger than this client takes.
     #[error("{at}: the answer is larger than {limit} bytes, the most that is read")]
     TooLarge {
-        /// Who was asked for what.
+        /// Where the call failed.
         at: Site,
         /// The limit in bytes.
         limit: usize,
     },
-    /// The question cannot be put into a request.
+    /// The call cannot be encoded as a request.
     #[error("{at}: cannot be asked: {reason}")]
-    Unaskable {
-        /// Who would have been asked for what.
+    InvalidRequest {
+        /// The call that was not sent.
         at: Site,
         /// What is wrong with it.
         reason: String,
@@ -252,7 +255,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether asking again can help.
+    /// Whether a retry can help.
     pub fn kind(&self) -> Kind {
         match self {
             Self::NotYet { .. } => Kind::NotYet,
@@ -260,7 +263,7 @@ impl Error {
             | Self::TimedOut { .. }
             | Self::Cut { .. }
             | Self::Busy { .. }
-            | Self::Resting { .. }
+            | Self::RateLimited { .. }
             | Self::Unreadable { .. }
             | Self::Malformed { .. }
             | Self::Stalled { .. }
@@ -276,7 +279,7 @@ impl Error {
             | Self::WrongChain { .. }
             | Self::Refused { .. }
             | Self::TooLarge { .. }
-            | Self::Unaskable { .. } => Kind::Permanent,
+            | Self::InvalidRequest { .. } => Kind::Permanent,
         }
     }
 
@@ -290,12 +293,12 @@ impl Error {
         matches!(self, Self::Pruned { .. })
     }
 
-    /// How long it is of no use to ask again, where every server that might have the answer has ordered a pause:
-    /// until the first of them may be asked. None if one may be asked at once.
+    /// Time until a retry can help, where every server that might answer has ordered a pause. None if one may be
+    /// asked at once.
     pub fn pause(&self) -> Option<Duration> {
         match self {
             Self::Busy { retry_after, .. } => *retry_after,
-            Self::Resting { left, .. } => Some(*left),
+            Self::RateLimited { left, .. } => Some(*left),
             _ => None,
         }
     }

@@ -1,8 +1,10 @@
-//! The EVM server's JSON-RPC: receipts and call traces of blocks.
+//! EVM JSON-RPC client: receipts and call traces of blocks.
 //!
-//! Holds: every question has a number of its own and only the answer with that number is taken; the `result`
-//! is handed on as the bytes that the node sent; `null` for a block means "not indexed yet" and is never taken
-//! for "nothing there" (indexing.md §1.4, traps T3 to T5).
+//! # Invariants
+//!
+//! * Every request has an id of its own, and only the response with that id is accepted.
+//! * `result` is returned as the bytes that the node sent.
+//! * `null` for a block means "not indexed yet", never "empty block" (indexing.md §1.4, traps T3 to T5).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,20 +12,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::SetupError;
 use crate::endpoint::{Call, Endpoint};
+use crate::endpoint_head::Tip;
 use crate::error::{Error, Site, excerpt};
-use crate::heads::Tip;
 use crate::limits::Limits;
 use crate::origin::{Answer, Origin};
 use crate::pool::Pool;
-use crate::rpc::{self, Fault, Opened};
+use crate::rpc::{self, RpcError, RpcResponse};
+use crate::setup_error::SetupError;
 use crate::url::Url;
 
 /// Asks one chain's EVM servers.
 pub struct Evm {
     pool: Pool,
-    /// The EIP-155 id of the chain that all endpoints must belong to, once they have made it out.
+    /// EIP-155 id that all endpoints must have, once it is decided.
     chain: OnceLock<u64>,
     next_id: AtomicU64,
     trace_timeout: Duration,
@@ -39,7 +41,7 @@ impl Evm {
         Ok(Self { pool, chain, next_id, trace_timeout: limits.trace_timeout })
     }
 
-    /// The same, following the head of the chain that another service tells.
+    /// With the tip of another service.
     pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
         Self { pool: self.pool.at_the_tip_of(tip), ..self }
     }
@@ -48,22 +50,22 @@ impl Evm {
         &self.pool
     }
 
-    /// The chain that most servers have said beyond doubt; the first finding counts.
+    /// Chain id decided by the servers' majority; the first decision stays.
     pub(crate) fn chain(&self) -> &OnceLock<u64> {
         &self.chain
     }
 
     /// The last height in the node's EVM index, which follows the chain's by itself.
     pub async fn block_number(&self) -> Result<u64, Error> {
-        let question = self.question("eth_blockNumber", "[]");
+        let request = self.request("eth_blockNumber", "[]");
         let read = async |endpoint: Arc<Endpoint>| {
-            let result = question.put(&endpoint).await?;
+            let result = request.send(&endpoint).await?;
             quantity(&result).ok_or_else(|| {
                 let reason = format!("{} is no height", excerpt(&result));
-                Error::Malformed { at: endpoint.site(&question.call), reason }
+                Error::Malformed { at: endpoint.site(&request.call), reason }
             })
         };
-        self.pool.ask(&question.call, read).await
+        self.pool.ask(&request.call, read).await
     }
 
     /// The receipts of a block: a JSON array. A block that is not indexed yet is [`Error::NotYet`].
@@ -71,65 +73,65 @@ impl Evm {
     /// `[]` may also mean that the node's EVM index is pruned (trap T4): where receipts are due, ask
     /// [`Evm::block_exists`].
     pub async fn block_receipts(&self, height: u64) -> Result<Answer, Error> {
-        self.ask(self.receipts_question(height)).await
+        self.ask(self.receipts_request(height)).await
     }
 
-    /// The same from any endpoint but one, to check its word. None if there is no other of this chain that could be
-    /// believed more; others that have ordered a pause are [`Error::Resting`].
+    /// As above from any other endpoint, to compare answers. None if there is no other endpoint of this chain that is
+    /// more trustworthy; other endpoints under an ordered pause are [`Error::RateLimited`].
     pub async fn receipts_from_other(&self, height: u64, not: &Origin) -> Result<Option<Answer>, Error> {
-        let question = self.receipts_question(height);
-        let read = async |endpoint: Arc<Endpoint>| question.put_due(&endpoint).await;
-        Ok(self.pool.ask_others(&question.call, not, read).await?.map(Answer::from))
+        let request = self.receipts_request(height);
+        let read = async |endpoint: Arc<Endpoint>| request.send_expecting_block(&endpoint).await;
+        Ok(self.pool.ask_others(&request.call, not, read).await?.map(Answer::from))
     }
 
-    fn receipts_question(&self, height: u64) -> Question {
+    fn receipts_request(&self, height: u64) -> RpcRequest {
         let params = format!(r#"["{height:#x}"]"#);
-        let question = self.question("eth_getBlockReceipts", &params);
-        Question { call: question.call.about_block(height), ..question }
+        let request = self.request("eth_getBlockReceipts", &params);
+        RpcRequest { call: request.call.about_block(height), ..request }
     }
 
     /// Whether the node's EVM index has the block: not if it is pruned or not indexed yet.
     pub async fn block_exists(&self, height: u64) -> Result<bool, Error> {
         let params = format!(r#"["{height:#x}",false]"#);
-        let question = self.question("eth_getBlockByNumber", &params).about(height);
-        let read = async |endpoint: Arc<Endpoint>| Ok(question.put(&endpoint).await?[..] != *b"null");
-        self.pool.ask(&question.call, read).await
+        let request = self.request("eth_getBlockByNumber", &params).about(height);
+        let read = async |endpoint: Arc<Endpoint>| Ok(request.send(&endpoint).await?[..] != *b"null");
+        self.pool.ask(&request.call, read).await
     }
 
     /// The call traces of a block: a JSON array with one entry per transaction, each with a `result` or an
     /// `error` of its own. Height 1 is [`Error::Untraceable`].
     pub async fn trace_block(&self, height: u64) -> Result<Answer, Error> {
         let params = format!(r#"["{height:#x}",{CALL_TRACER}]"#);
-        let question = self.question("debug_traceBlockByNumber", &params).about(height);
-        self.ask(question.within(self.trace_timeout)).await
+        let request = self.request("debug_traceBlockByNumber", &params).about(height);
+        self.ask(request.within(self.trace_timeout)).await
     }
 
     /// The call trace of one transaction by its EVM hash: the JSON object of its outermost frame.
     pub async fn trace_tx(&self, hash: [u8; 32]) -> Result<Bytes, Error> {
         let params = format!(r#"["0x{}",{CALL_TRACER}]"#, hex::encode(hash));
-        let question = self.question("debug_traceTransaction", &params).within(self.trace_timeout);
-        self.ask(question).await.map(|answer| answer.bytes)
+        let request = self.request("debug_traceTransaction", &params).within(self.trace_timeout);
+        self.ask(request).await.map(|answer| answer.bytes)
     }
 
-    async fn ask(&self, question: Question) -> Result<Answer, Error> {
-        let read = async |endpoint: Arc<Endpoint>| question.put_due(&endpoint).await;
-        self.pool.ask_whom(&question.call, read).await.map(Answer::from)
+    async fn ask(&self, request: RpcRequest) -> Result<Answer, Error> {
+        let read = async |endpoint: Arc<Endpoint>| request.send_expecting_block(&endpoint).await;
+        self.pool.ask_whom(&request.call, read).await.map(Answer::from)
     }
 
-    pub(crate) fn question(&self, method: &'static str, params: &str) -> Question {
+    pub(crate) fn request(&self, method: &'static str, params: &str) -> RpcRequest {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
-        Question { id, call: Call::post(method, String::new(), body) }
+        RpcRequest { id, call: Call::post(method, String::new(), body) }
     }
 }
 
 /// A numbered call.
-pub(crate) struct Question {
+pub(crate) struct RpcRequest {
     pub(crate) id: u64,
     pub(crate) call: Call,
 }
 
-impl Question {
+impl RpcRequest {
     pub(crate) fn about(self, height: u64) -> Self {
         Self { call: self.call.about(height), ..self }
     }
@@ -138,13 +140,13 @@ impl Question {
         Self { call: self.call.within(timeout), ..self }
     }
 
-    async fn put(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
-        self.put_as(endpoint, meaning).await
+    async fn send(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
+        self.send_with(endpoint, classify).await
     }
 
-    /// For what is there as soon as the block is indexed.
-    async fn put_due(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
-        let result = self.put(endpoint).await?;
+    /// For results that exist once the block is indexed: `null` is [`Error::NotYet`].
+    async fn send_expecting_block(&self, endpoint: &Endpoint) -> Result<Bytes, Error> {
+        let result = self.send(endpoint).await?;
         if result[..] == *b"null" {
             let said = "null, its EVM index has not got there; is indexer-disable = true under [evm] in its \
                         app.toml?";
@@ -154,14 +156,14 @@ impl Question {
         Ok(result)
     }
 
-    pub(crate) async fn put_as(
+    pub(crate) async fn send_with(
         &self,
         endpoint: &Endpoint,
-        meaning: fn(Site, Fault) -> Error,
+        classify: fn(Site, RpcError) -> Error,
     ) -> Result<Bytes, Error> {
         match rpc::exchange(endpoint, &self.call, Some(self.id)).await? {
-            Opened::Result(result) => Ok(result),
-            Opened::Fault(fault) => Err(meaning(endpoint.site(&self.call), fault)),
+            RpcResponse::Result(result) => Ok(result),
+            RpcResponse::Error(error) => Err(classify(endpoint.site(&self.call), error)),
         }
     }
 }
@@ -173,20 +175,20 @@ pub(crate) fn quantity(json: &[u8]) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// A contract's fixed no (go-ethereum `internal/ethapi/errors.go`).
+/// Code of a revert (go-ethereum `internal/ethapi/errors.go`).
 pub(crate) const REVERTED: i64 = 3;
 
-/// The meaning of an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
-pub(crate) fn meaning(at: Site, fault: Fault) -> Error {
-    let Fault { code, said } = fault;
-    // Of any other height it is the answer to another question.
+/// Classifies an EVM server's error, by text first (minievm `jsonrpc/backend/tracer.go`), then by code.
+pub(crate) fn classify(at: Site, error: RpcError) -> Error {
+    let RpcError { code, message: said } = error;
+    // At any other height it would be the answer to another request.
     if said.contains("genesis is not traceable") && at.height.is_none_or(|height| height <= 1) {
         return Error::Untraceable { at };
     }
     if said.contains("block #") && said.contains("not found") {
         return Error::NotYet { at, tip: None, said };
     }
-    if let Some(error) = crate::cosmos::state_is_missing(&at, &said) {
+    if let Some(error) = crate::gateway::state_is_missing(&at, &said) {
         return error;
     }
     match code {

@@ -2,15 +2,15 @@
 //!
 //! # Invariants
 //!
-//! Only a contract's own no is [`Error::Refused`]; a call that fails fails no other. A request goes to one server, which
-//! works it off in order (go-ethereum `rpc/handler.go`).
+//! Only a contract's own no is [`Error::Refused`]; a call that fails fails no other. A request goes to one server,
+//! which works it off in order (go-ethereum `rpc/handler.go`).
 //!
-//! Where the state must be exact ([`StateAt::exact`]), a request is
-//! `[eth_blockNumber, NUMBER, calls…, NUMBER, eth_blockNumber]`, where `NUMBER` returns the height of the state it ran in.
-//! The states that a minievm reads for its newest height H are that of H-1, until H is committed, that of H, that of H+1,
-//! if that is committed before it is indexed, and again that of H, from when H+1 is indexed on. So both `NUMBER` must
-//! return H, and either H+1 was indexed before the calls, or it was not after them. (Measured beside minievm v1.2.18:
-//! without the second condition 19 of 4,892 requests had an answer of H+1, with it none of 4,448.)
+//! Where the state must be exact ([`StateAt::exact`]), a request is `[eth_blockNumber, NUMBER, calls…, NUMBER,
+//! eth_blockNumber]`, where `NUMBER` returns the height of the state it ran in. The states that a minievm reads for
+//! its newest height H are that of H-1, until H is committed, that of H, that of H+1, if that is committed before it
+//! is indexed, and again that of H, from when H+1 is indexed on. So both `NUMBER` must return H, and either H+1 was
+//! indexed before the calls, or it was not after them. (Measured beside minievm v1.2.18: without the second condition
+//! 19 of 4,892 requests had an answer of H+1, with it none of 4,448.)
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use chain::U256;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
-use crate::cosmos::is_passing;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site, excerpt};
-use crate::evm::{Evm, Question, REVERTED, meaning, quantity};
-use crate::rpc::{self, Fault, Opened};
+use crate::evm::{Evm, REVERTED, RpcRequest, classify, quantity};
+use crate::gateway::is_transient_text;
+use crate::rpc::{self, RpcError, RpcResponse};
 use crate::state_at::StateAt;
 
 /// Calls in one request. Servers take 1,000, and answer with no more than 25 MB (the defaults of `batch-request-limit`
@@ -37,7 +37,7 @@ const SINGLY: usize = 16;
 /// RETURN. A call without a recipient runs it and needs no contract on the chain.
 const NUMBER: &str = "0x4360005260206000f3";
 
-/// A call of a contract by nobody, with the node's gas limit.
+/// A contract call from the zero address, with the node's gas limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContractCall {
     /// The contract.
@@ -46,25 +46,26 @@ pub struct ContractCall {
     pub data: Vec<u8>,
 }
 
-/// What a server says to one question.
+/// Outcome of one request.
 type Outcome = Result<Bytes, Error>;
 
 impl Evm {
-    /// What a contract returns to a call in the state after a height, `None` the latest: `eth_call` from nobody,
-    /// with the node's gas limit. Where there is no contract, that is nothing.
+    /// Return data of a contract call (`eth_call` from the zero address, with the node's gas limit) in the state
+    /// after a height, `None` the latest. Empty where there is no contract.
     ///
-    /// A contract's fixed no is [`Error::Refused`], whatever code the server gives it; nothing else is.
+    /// A contract's own rejection is [`Error::Refused`], whatever code the server gives it; nothing else is.
     pub async fn call(&self, to: [u8; 20], data: &[u8], height: Option<u64>) -> Result<Vec<u8>, Error> {
-        let question = self.call_question(&ContractCall { to, data: data.to_vec() }, height);
+        let request = self.call_request(&ContractCall { to, data: data.to_vec() }, height);
         let read = async |endpoint: Arc<Endpoint>| {
-            let outcome = question.put_as(&endpoint, meaning_of_call).await;
-            returned(outcome, || endpoint.site(&question.call))
+            let outcome = request.send_with(&endpoint, classify_call_error).await;
+            returned(outcome, || endpoint.site(&request.call))
         };
-        self.pool().ask(&question.call, read).await
+        self.pool().ask(&request.call, read).await
     }
 
-    /// What contracts return to `calls` in a state, in the same order: as [`Evm::call`], but [`BATCH`] in a request,
-    /// and, if the state must be exact, between two calls that return its height. A server that answers none of them gives the next its turn.
+    /// Return data of `calls` in a state, in the same order: as [`Evm::call`], but [`BATCH`] in a request, and
+    /// between two calls that return the state's height if it must be exact. If a server answers none of them, the
+    /// next server is asked.
     pub async fn calls(&self, calls: &[ContractCall], state: &StateAt) -> Vec<Result<Vec<u8>, Error>> {
         let batches = calls.chunks(BATCH).map(|some| async move {
             let answers = self.batch(some, state).await;
@@ -79,25 +80,25 @@ impl Evm {
         state: &StateAt,
     ) -> Result<Vec<Result<Vec<u8>, Error>>, Error> {
         let exact = state.height.filter(|_| state.exact);
-        let mut questions: Vec<Question> = Vec::new();
+        let mut requests: Vec<RpcRequest> = Vec::new();
         if let Some(height) = exact {
-            questions.extend([self.question("eth_blockNumber", "[]"), self.number_question(height)]);
+            requests.extend([self.request("eth_blockNumber", "[]"), self.number_request(height)]);
         }
-        questions.extend(calls.iter().map(|call| self.call_question(call, state.height)));
+        requests.extend(calls.iter().map(|call| self.call_request(call, state.height)));
         if let Some(height) = exact {
-            questions.extend([self.number_question(height), self.question("eth_blockNumber", "[]")]);
+            requests.extend([self.number_request(height), self.request("eth_blockNumber", "[]")]);
         }
         let ends = if exact.is_some() { 2 } else { 0 };
-        let batch = batch_of(&questions, state.height);
+        let batch = batch_of(&requests, state.height);
         let attempt = async |endpoint: Arc<Endpoint>| {
-            let outcomes = put_all(&endpoint, &batch, &questions, ends).await?;
+            let outcomes = send_all(&endpoint, &batch, &requests, ends).await?;
             if let Some(height) = exact {
                 ran_at(height, &outcomes, endpoint.site(&batch))?;
             }
             let count = calls.len();
-            let outcomes = outcomes.into_iter().zip(&questions).skip(ends).take(count);
+            let outcomes = outcomes.into_iter().zip(&requests).skip(ends).take(count);
             let answers: Vec<_> = outcomes
-                .map(|(outcome, question)| returned(outcome, || endpoint.site(&question.call)))
+                .map(|(outcome, request)| returned(outcome, || endpoint.site(&request.call)))
                 .collect();
             let failed = |answer: &Result<_, Error>| matches!(answer, Err(error) if !is_no(error));
             match answers.first() {
@@ -108,19 +109,19 @@ impl Evm {
         self.pool().ask(&batch, attempt).await
     }
 
-    fn number_question(&self, height: u64) -> Question {
+    fn number_request(&self, height: u64) -> RpcRequest {
         let params = format!(r#"[{{"data":"{NUMBER}"}},"{}"]"#, tag(Some(height)));
-        let mut question = self.question("eth_call", &params);
-        question.call.height = Some(height);
-        question
+        let mut request = self.request("eth_call", &params);
+        request.call.height = Some(height);
+        request
     }
 
-    fn call_question(&self, call: &ContractCall, height: Option<u64>) -> Question {
+    fn call_request(&self, call: &ContractCall, height: Option<u64>) -> RpcRequest {
         let (to, data) = (hex::encode(call.to), hex::encode(&call.data));
         let params = format!(r#"[{{"to":"0x{to}","data":"0x{data}"}},"{}"]"#, tag(height));
-        let mut question = self.question("eth_call", &params);
-        question.call.height = height;
-        question
+        let mut request = self.request("eth_call", &params);
+        request.call.height = height;
+        request
     }
 }
 
@@ -159,47 +160,47 @@ fn ran_at(height: u64, outcomes: &[Outcome], at: Site) -> Result<(), Error> {
     Err(Error::NotYet { at, tip: None, said })
 }
 
-/// All questions in one request, or the only one.
-fn batch_of(questions: &[Question], height: Option<u64>) -> Call {
-    let bodies = questions.iter().filter_map(|question| question.call.body.as_deref());
+/// All requests in one request, or the only one.
+fn batch_of(requests: &[RpcRequest], height: Option<u64>) -> Call {
+    let bodies = requests.iter().filter_map(|request| request.call.body.as_deref());
     let bodies = bodies.collect::<Vec<_>>().join(&b","[..]);
-    let body = if questions.len() == 1 { bodies } else { [&b"["[..], &bodies, b"]"].concat() };
+    let body = if requests.len() == 1 { bodies } else { [&b"["[..], &bodies, b"]"].concat() };
     Call { height, body: Some(body.into()), ..Call::get("eth_call", String::new()) }
 }
 
-/// What one server says to all questions, in the same order. One that takes no batches, or not this one, is asked
-/// singly: the first question alone, the others only if that is answered. The first and the last `ends` are put in their
-/// order, before and after the others.
-async fn put_all(
+/// Outcomes of all requests at one server, in the same order. A server that rejects the batch gets the requests
+/// singly: the first alone, the others only if it is answered. The first and the last `ends` are sent in order,
+/// before and after the others.
+async fn send_all(
     endpoint: &Endpoint,
     batch: &Call,
-    questions: &[Question],
+    requests: &[RpcRequest],
     ends: usize,
 ) -> Result<Vec<Outcome>, Error> {
-    if let [only] = questions {
-        return Ok(vec![only.put_as(endpoint, meaning_of_call).await]);
+    if let [only] = requests {
+        return Ok(vec![only.send_with(endpoint, classify_call_error).await]);
     }
-    let ids: Vec<u64> = questions.iter().map(|question| question.id).collect();
-    let opened = match endpoint.send(batch).await {
-        Ok(reply) => rpc::open_all(&reply.body, &ids),
+    let ids: Vec<u64> = requests.iter().map(|request| request.id).collect();
+    let responses = match endpoint.send(batch).await {
+        Ok(reply) => rpc::decode_batch(&reply.body, &ids),
         Err(Error::TooLarge { .. }) => None,
         Err(error) => return Err(error),
     };
-    if let Some(opened) = opened {
-        let outcome = |(opened, question): (Option<Opened>, &Question)| match opened {
-            Some(Opened::Result(result)) => Ok(result),
-            Some(Opened::Fault(fault)) => Err(meaning_of_call(endpoint.site(&question.call), fault)),
+    if let Some(responses) = responses {
+        let outcome = |(responses, request): (Option<RpcResponse>, &RpcRequest)| match responses {
+            Some(RpcResponse::Result(result)) => Ok(result),
+            Some(RpcResponse::Error(error)) => Err(classify_call_error(endpoint.site(&request.call), error)),
             None => {
                 let reason = "the answer to the batch lacks this call".to_owned();
-                Err(Error::Malformed { at: endpoint.site(&question.call), reason })
+                Err(Error::Malformed { at: endpoint.site(&request.call), reason })
             }
         };
-        return Ok(opened.into_iter().zip(questions).map(outcome).collect());
+        return Ok(responses.into_iter().zip(requests).map(outcome).collect());
     }
-    let mut outcomes = Vec::with_capacity(questions.len());
-    let last = questions.len() - ends;
-    for question in &questions[..ends.max(1)] {
-        let outcome = question.put_as(endpoint, meaning_of_call).await;
+    let mut outcomes = Vec::with_capacity(requests.len());
+    let last = requests.len() - ends;
+    for request in &requests[..ends.max(1)] {
+        let outcome = request.send_with(endpoint, classify_call_error).await;
         if let Err(error) = &outcome
             && !is_no(error)
         {
@@ -207,13 +208,13 @@ async fn put_all(
         }
         outcomes.push(outcome);
     }
-    let others: Vec<_> = questions[ends.max(1)..last]
+    let others: Vec<_> = requests[ends.max(1)..last]
         .iter()
-        .map(|question| question.put_as(endpoint, meaning_of_call))
+        .map(|request| request.send_with(endpoint, classify_call_error))
         .collect();
     outcomes.extend(futures_util::stream::iter(others).buffered(SINGLY).collect::<Vec<_>>().await);
-    for question in &questions[last..] {
-        outcomes.push(question.put_as(endpoint, meaning_of_call).await);
+    for request in &requests[last..] {
+        outcomes.push(request.send_with(endpoint, classify_call_error).await);
     }
     Ok(outcomes)
 }
@@ -233,7 +234,7 @@ fn bytes(json: &[u8]) -> Option<Vec<u8>> {
     hex::decode(text.strip_prefix("0x")?).ok()
 }
 
-/// What an EVM ends a call with, so that it ends so every time (minievm `x/evm/types/errors.go`; go-ethereum
+/// Texts of deterministic failures of EVM execution (minievm `x/evm/types/errors.go`; go-ethereum
 /// `core/vm/errors.go`). Servers give these the code of a failure of their own.
 const ENDS_OF_CALLS: [&str; 10] = [
     "EVMCall failed",
@@ -248,16 +249,16 @@ const ENDS_OF_CALLS: [&str; 10] = [
     "gas uint64 overflow",
 ];
 
-/// The meaning of an error of `eth_call`.
-fn meaning_of_call(at: Site, fault: Fault) -> Error {
-    let Fault { code, said } = fault;
-    // First of all: in a revert the contract speaks, and it may say anything, such as that a block is not found.
+/// Classifies an error of `eth_call`.
+fn classify_call_error(at: Site, error: RpcError) -> Error {
+    let RpcError { code, message: said } = error;
+    // First, because a revert's text is arbitrary: the contract may write that a block is not found.
     if code == REVERTED || is_revert(&said) {
         return Error::Refused { at, code, said };
     }
-    match meaning(at, Fault { code, said }) {
+    match classify(at, RpcError { code, message: said }) {
         Error::Faulty { at, code, said }
-            if ENDS_OF_CALLS.iter().any(|end| said.contains(end)) && !is_passing(&said) =>
+            if ENDS_OF_CALLS.iter().any(|end| said.contains(end)) && !is_transient_text(&said) =>
         {
             Error::Refused { at, code, said }
         }
@@ -265,7 +266,7 @@ fn meaning_of_call(at: Site, fault: Fault) -> Error {
     }
 }
 
-/// A refusal of the request, by a gateway or a server of another kind: no contract has been asked.
+/// Rejection of the request by a gateway or another kind of server: no contract was called.
 fn not_by_a_contract(error: Error) -> Error {
     match error {
         Error::Refused { at, code, said } => Error::Faulty { at, code, said },

@@ -1,7 +1,9 @@
-//! Single facts about an EVM chain: a receipt, logs, a balance, a block's time, and minievm's two kinds of hash.
+//! Single EVM lookups: receipt, logs, balance, block time, and minievm's mapping of transaction hashes.
 //!
-//! Holds: `null` is handed on as "not there" only where the server means that; a range of blocks that a server finds
-//! too large is a fixed no, since asking again for the same cannot help.
+//! # Invariants
+//!
+//! * `null` becomes `None` only where the server means "not found".
+//! * A block range that the server finds too large is [`Error::Refused`]: a retry cannot help.
 
 use std::sync::Arc;
 
@@ -12,16 +14,16 @@ use serde_json::value::RawValue;
 
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Site, excerpt};
-use crate::evm::{Evm, Question, meaning, quantity};
-use crate::found::hash_of;
-use crate::rpc::Fault;
+use crate::evm::{Evm, RpcRequest, classify, quantity};
+use crate::rpc::RpcError;
+use crate::tx_search_hit::hash_of;
 
 impl Evm {
     /// The JSON of a transaction's receipt by its EVM hash. None if the server has none: not mined, not indexed yet or
     /// unknown.
     pub async fn receipt(&self, hash: [u8; 32]) -> Result<Option<Bytes>, Error> {
         let params = format!(r#"["0x{}"]"#, hex::encode(hash));
-        self.read(self.question("eth_getTransactionReceipt", &params), meaning, |result| Ok(known(result)))
+        self.read(self.request("eth_getTransactionReceipt", &params), classify, |result| Ok(known(result)))
             .await
     }
 
@@ -32,17 +34,17 @@ impl Evm {
         if let Err(e) = serde_json::from_str::<&RawValue>(filter_json) {
             let (service, call) = ("json-rpc", "eth_getLogs".into());
             let at = Site { service, host: "any address".into(), call, height: None };
-            return Err(Error::Unaskable { at, reason: format!("the filter is no JSON: {e}") });
+            return Err(Error::InvalidRequest { at, reason: format!("the filter is no JSON: {e}") });
         }
-        let question = self.question("eth_getLogs", &format!("[{filter_json}]"));
+        let request = self.request("eth_getLogs", &format!("[{filter_json}]"));
         let read = |result: Bytes| match result.first() {
             Some(b'[') => Ok(result),
             _ => Err(format!("{} is no list of logs", excerpt(&result))),
         };
-        self.read(question, meaning_of_logs, read).await
+        self.read(request, classify_logs_error, read).await
     }
 
-    /// What an account holds of the chain's own coin now, in its smallest unit.
+    /// Balance of an account in the chain's own coin now, in its smallest unit.
     pub async fn balance(&self, address: [u8; 20]) -> Result<U256, Error> {
         let params = format!(r#"["0x{}","latest"]"#, hex::encode(address));
         let read = |result: Bytes| {
@@ -51,30 +53,30 @@ impl Evm {
             let amount = digits.and_then(|digits| U256::from_str_radix(digits, 16).ok());
             amount.ok_or_else(|| format!("{} is no amount", excerpt(&result)))
         };
-        self.read(self.question("eth_getBalance", &params), meaning, read).await
+        self.read(self.request("eth_getBalance", &params), classify, read).await
     }
 
     /// The chain's EIP-155 id.
     pub async fn chain_id(&self) -> Result<u64, Error> {
         let read =
             |result: Bytes| quantity(&result).ok_or_else(|| format!("{} is no chain id", excerpt(&result)));
-        self.read(self.question("eth_chainId", "[]"), meaning, read).await
+        self.read(self.request("eth_chainId", "[]"), classify, read).await
     }
 
     /// The time of a block, in whole seconds. None if the server does not have the block, or not yet.
     pub async fn block_time(&self, number: u64) -> Result<Option<Timestamp>, Error> {
         let params = format!(r#"["{number:#x}",false]"#);
-        let question = self.question("eth_getBlockByNumber", &params).about(number);
-        self.read(question, meaning, |result| Block::read(&result)?.map(|block| block.time()).transpose())
+        let request = self.request("eth_getBlockByNumber", &params).about(number);
+        self.read(request, classify, |result| Block::read(&result)?.map(|block| block.time()).transpose())
             .await
     }
 
     /// The number of the last block that can no longer change. None if the server does not know the tag `finalized`,
     /// or has no such block.
     pub async fn finalized(&self) -> Result<Option<u64>, Error> {
-        let question = self.question("eth_getBlockByNumber", r#"["finalized",false]"#);
+        let request = self.request("eth_getBlockByNumber", r#"["finalized",false]"#);
         let read = |result: Bytes| Block::read(&result)?.map(|block| block.number()).transpose();
-        match self.read(question, meaning_of_tag, read).await {
+        match self.read(request, classify_tag_error, read).await {
             Err(Error::Refused { .. }) => Ok(None),
             outcome => outcome,
         }
@@ -100,25 +102,25 @@ impl Evm {
             // Go's zero value stands for "none" (minievm `jsonrpc/backend/cosmos.go`).
             Ok(hash.filter(|hash| *hash != [0; 32]))
         };
-        self.read(self.question(method, &format!(r#"["0x{hash}"]"#)), meaning, read).await
+        self.read(self.request(method, &format!(r#"["0x{hash}"]"#)), classify, read).await
     }
 
-    /// A result in the shape that it must have; the error of `read` says what is wrong with it.
+    /// Sends a request and reads its result; the error of `read` is the reason in [`Error::Malformed`].
     async fn read<T>(
         &self,
-        question: Question,
-        meaning: fn(Site, Fault) -> Error,
+        request: RpcRequest,
+        classify: fn(Site, RpcError) -> Error,
         read: impl Fn(Bytes) -> Result<T, String>,
     ) -> Result<T, Error> {
         let attempt = async |endpoint: Arc<Endpoint>| {
-            let result = question.put_as(&endpoint, meaning).await?;
-            read(result).map_err(|reason| Error::Malformed { at: endpoint.site(&question.call), reason })
+            let result = request.send_with(&endpoint, classify).await?;
+            read(result).map_err(|reason| Error::Malformed { at: endpoint.site(&request.call), reason })
         };
-        self.pool().ask(&question.call, attempt).await
+        self.pool().ask(&request.call, attempt).await
     }
 }
 
-/// What is asked for of `eth_getBlockByNumber`.
+/// Members of an `eth_getBlockByNumber` result.
 #[derive(Deserialize)]
 struct Block<'a> {
     #[serde(borrow)]
@@ -151,14 +153,14 @@ fn known(result: Bytes) -> Option<Bytes> {
     (result[..] != *b"null").then_some(result)
 }
 
-/// How servers word that a range holds too many blocks or logs, or none (go-ethereum `eth/filters`, minievm
+/// Server texts for a range with too many blocks or logs, or an invalid range (go-ethereum `eth/filters`, minievm
 /// `jsonrpc/namespaces/eth/filters`, and those of node providers).
 const BAD_RANGES: [&str; 5] =
     ["block range", "invalid range", "returned more than", "response size", "unknown block"];
 
-fn meaning_of_logs(at: Site, fault: Fault) -> Error {
-    let Fault { code, said } = fault;
-    match meaning(at, Fault { code, said }) {
+fn classify_logs_error(at: Site, error: RpcError) -> Error {
+    let RpcError { code, message: said } = error;
+    match classify(at, RpcError { code, message: said }) {
         Error::Faulty { at, code, said } if BAD_RANGES.iter().any(|text| said.contains(text)) => {
             Error::Refused { at, code, said }
         }
@@ -167,8 +169,8 @@ fn meaning_of_logs(at: Site, fault: Fault) -> Error {
 }
 
 /// go-ethereum before its first finalized block: `finalized block not found`.
-fn meaning_of_tag(at: Site, fault: Fault) -> Error {
-    match meaning(at, fault) {
+fn classify_tag_error(at: Site, error: RpcError) -> Error {
+    match classify(at, error) {
         Error::Faulty { at, code, said } if said.contains("not found") => Error::Refused { at, code, said },
         other => other,
     }

@@ -1,7 +1,9 @@
-//! gRPC: the one service that hands out descriptors faster than CometBFT's RPC does.
+//! gRPC client for the application's descriptors, the fastest source of them.
 //!
-//! Holds: a call tries each address at most once, under the same time limits as the other services; a status is
-//! told apart as REST's codes are, since they are the same codes.
+//! # Invariants
+//!
+//! * A call tries each address at most once, under the same time limits as the other services.
+//! * A gRPC status is classified as the codes of REST are: they are the same codes.
 
 use std::sync::Arc;
 
@@ -10,11 +12,11 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use proto::reflection::{PATH, ReflectionClient};
 
-use crate::SetupError;
-use crate::cosmos::{self, Fault};
 use crate::error::{Error, Site};
+use crate::gateway::{self, GrpcStatus};
 use crate::limits::Limits;
 use crate::pool::better;
+use crate::setup_error::SetupError;
 use crate::transport::{self, Protocol};
 use crate::url::Url;
 
@@ -47,7 +49,7 @@ impl Grpc {
             }
         }
         // The constructor refuses an empty list, so there is always a last failure.
-        Err(best.unwrap_or_else(|| Error::Unaskable {
+        Err(best.unwrap_or_else(|| Error::InvalidRequest {
             at: site(&Arc::default()),
             reason: "no address".to_owned(),
         }))
@@ -65,7 +67,7 @@ impl Grpc {
                 channel.map_err(|e| Error::Unreachable { at: at(), reason: crate::body::reason(&e) })?;
             ReflectionClient::new(channel).file_descriptors().await.map_err(|status| {
                 let (code, message) = (i64::from(i32::from(status.code())), status.message().to_owned());
-                cosmos::meaning(at(), Fault { code, message })
+                gateway::classify(at(), GrpcStatus { code, message })
             })
         };
         let after = self.limits.timeout;

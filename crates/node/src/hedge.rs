@@ -1,74 +1,76 @@
-//! When a second endpoint is asked the same question because the first takes long.
+//! Hedged requests: a second endpoint is asked if the first is slow, within a token bucket.
 //!
-//! Holds: the first is given twice the time that its answers took lately, 20 to 500 ms; in the long run no more
-//! than one question in ten is asked twice, and never more than ten in a row above that.
+//! # Invariants
+//!
+//! * The first endpoint gets twice its usual latency before the second is asked, at least 20 ms and at most 500 ms.
+//! * In the long run at most one request in ten is hedged, with bursts of at most ten.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How long an endpoint's answers took lately: a moving average that weighs the newest with a fifth.
+/// Latency of an endpoint: an exponential moving average in which the newest answer weighs a fifth.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Latency {
     average: Option<Duration>,
 }
 
-/// The least patience: below, noise would be taken for slowness.
-const LEAST: Duration = Duration::from_millis(20);
+/// Shortest delay before a hedge: below it, noise would look like slowness.
+const MIN_DELAY: Duration = Duration::from_millis(20);
 
-/// The most, and what an endpoint without a record gets.
-const MOST: Duration = Duration::from_millis(500);
+/// Longest delay, and the delay for an endpoint without a known latency.
+const MAX_DELAY: Duration = Duration::from_millis(500);
 
 impl Latency {
-    /// An answer took so long.
-    pub(crate) fn learn(&mut self, took: Duration) {
+    /// Records the latency of an answer.
+    pub(crate) fn observe(&mut self, took: Duration) {
         self.average = Some(self.average.map_or(took, |average| (average * 4 + took) / 5));
     }
 
-    /// An answer would have taken longer than this.
-    pub(crate) fn learn_at_least(&mut self, waited: Duration) {
+    /// Records a lower bound: the request was dropped before its answer.
+    pub(crate) fn observe_at_least(&mut self, waited: Duration) {
         if self.average.is_some_and(|average| waited > average) {
-            self.learn(waited);
+            self.observe(waited);
         }
     }
 
-    /// How long to wait for it alone.
-    pub(crate) fn patience(&self) -> Duration {
-        self.average.map_or(MOST, |average| (average * 2).clamp(LEAST, MOST))
+    /// How long to wait for the endpoint before a hedge is sent.
+    pub(crate) fn hedge_delay(&self) -> Duration {
+        self.average.map_or(MAX_DELAY, |average| (average * 2).clamp(MIN_DELAY, MAX_DELAY))
     }
 }
 
-/// What may be spent on asking twice.
+/// Token bucket for hedges: each request deposits a token, each hedge takes [`COST`].
 #[derive(Debug)]
-pub(crate) struct Budget {
-    coins: AtomicU32,
+pub(crate) struct TokenBucket {
+    tokens: AtomicU32,
 }
 
-/// The price of one extra request in questions asked.
-const PRICE: u32 = 10;
+/// Tokens of one hedge.
+const COST: u32 = 10;
 
-/// Savings beyond ten extra requests are lost.
-const PURSE: u32 = 10 * PRICE;
+/// Most tokens in the bucket: ten hedges.
+const CAPACITY: u32 = 10 * COST;
 
-impl Default for Budget {
-    /// Enough for one.
+impl Default for TokenBucket {
+    /// Filled for one hedge.
     fn default() -> Self {
-        Self { coins: AtomicU32::new(PRICE) }
+        Self { tokens: AtomicU32::new(COST) }
     }
 }
 
-impl Budget {
-    /// A question is asked once.
-    pub(crate) fn earn(&self) {
-        self.change(|coins| Some((coins + 1).min(PURSE)));
+impl TokenBucket {
+    /// Adds the token of one request.
+    pub(crate) fn deposit(&self) {
+        self.change(|tokens| Some((tokens + 1).min(CAPACITY)));
     }
 
-    /// Whether one more request can be paid for; it then is.
-    pub(crate) fn spend(&self) -> bool {
-        self.change(|coins| coins.checked_sub(PRICE))
+    /// Takes the tokens of one hedge, if there are enough.
+    pub(crate) fn try_take(&self) -> bool {
+        self.change(|tokens| tokens.checked_sub(COST))
     }
 
     fn change(&self, next: impl Fn(u32) -> Option<u32>) -> bool {
-        self.coins.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        self.tokens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 }
 
@@ -81,40 +83,40 @@ mod tests {
     #[test]
     fn patience_is_twice_the_usual_within_bounds() {
         let mut latency = Latency::default();
-        assert_eq!(latency.patience(), 500 * MS);
-        latency.learn(MS);
-        assert_eq!(latency.patience(), 20 * MS);
+        assert_eq!(latency.hedge_delay(), 500 * MS);
+        latency.observe(MS);
+        assert_eq!(latency.hedge_delay(), 20 * MS);
         for _ in 0..50 {
-            latency.learn(100 * MS);
+            latency.observe(100 * MS);
         }
-        assert_eq!(latency.patience().as_millis(), 199);
-        latency.learn(10_000 * MS);
-        assert_eq!(latency.patience(), 500 * MS);
+        assert_eq!(latency.hedge_delay().as_millis(), 199);
+        latency.observe(10_000 * MS);
+        assert_eq!(latency.hedge_delay(), 500 * MS);
     }
 
     #[test]
     fn an_answer_that_was_not_waited_for_teaches_only_that_it_is_slow() {
         let mut latency = Latency::default();
-        latency.learn_at_least(MS);
-        assert_eq!(latency.patience(), 500 * MS);
-        latency.learn(50 * MS);
-        latency.learn_at_least(10 * MS);
-        assert_eq!(latency.patience(), 100 * MS);
-        latency.learn_at_least(100 * MS);
-        assert_eq!(latency.patience(), 120 * MS);
+        latency.observe_at_least(MS);
+        assert_eq!(latency.hedge_delay(), 500 * MS);
+        latency.observe(50 * MS);
+        latency.observe_at_least(10 * MS);
+        assert_eq!(latency.hedge_delay(), 100 * MS);
+        latency.observe_at_least(100 * MS);
+        assert_eq!(latency.hedge_delay(), 120 * MS);
     }
 
     #[test]
     fn one_question_in_ten_can_be_asked_twice() {
-        let budget = Budget::default();
+        let bucket = TokenBucket::default();
         let extra = (0..1_000).filter(|_| {
-            budget.earn();
-            budget.spend()
+            bucket.deposit();
+            bucket.try_take()
         });
         assert_eq!(extra.count(), 101);
         for _ in 0..10_000 {
-            budget.earn();
+            bucket.deposit();
         }
-        assert_eq!((0..100).filter(|_| budget.spend()).count(), 10);
+        assert_eq!((0..100).filter(|_| bucket.try_take()).count(), 10);
     }
 }

@@ -1,11 +1,13 @@
-//! The bounds of one service's clients.
+//! Resource limits of one service's client.
 //!
-//! Holds: every wait, body and number of calls of this crate is bounded by a field here or by a constant
-//! beside its use; no field means "without limit".
+//! # Invariants
+//!
+//! Every wait, body and number of calls in this crate is bounded by a field here or by a constant beside its use. No
+//! value means "unlimited".
 
 use std::time::Duration;
 
-/// What one service (CometBFT RPC, REST or JSON-RPC) may take. Each service has its own set.
+/// Limits of one service (CometBFT RPC, REST or JSON-RPC). Each service has its own set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Longest wait for a TCP and TLS connection.

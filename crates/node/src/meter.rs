@@ -1,8 +1,10 @@
-//! How often each endpoint is asked, with what outcome, and how long it takes, for `metrics`' recorder.
+//! Metrics of the endpoints: requests by outcome, latency, height and availability.
 //!
-//! Holds: a counter is made when it is first needed and stays, so a recorder is installed before the first question
-//! or is not seen; the only label from outside is an endpoint's host and port as configured. Where a service has several
-//! addresses on one host, its place among the addresses is added, so that they are told apart.
+//! # Invariants
+//!
+//! * A metric is registered on first use, so a recorder must be installed before the first request.
+//! * The only label value from outside is the endpoint's host and port as configured. Addresses that share a host are
+//!   distinguished by their position.
 
 use std::array::from_fn;
 use std::sync::OnceLock;
@@ -24,7 +26,7 @@ const WEBSOCKET: &str = "cairn_node_endpoint_websocket";
 const LIES: &str = "cairn_node_lies_total";
 const HEDGES: &str = "cairn_node_hedges_total";
 
-/// Tells the recorder what the numbers mean.
+/// Registers the descriptions of the metrics.
 pub fn describe_metrics() {
     describe_counter!(REQUESTS, "requests to the node's services by service, endpoint and outcome");
     describe_histogram!(SECONDS, "seconds from a request to a node's service to its whole answer");
@@ -45,7 +47,7 @@ pub(crate) enum Outcome {
     NotYet,
     Failed,
     Refused,
-    /// Nobody waited for the answer any longer.
+    /// The caller dropped the request.
     Dropped,
 }
 
@@ -70,7 +72,7 @@ pub(crate) struct Meter {
     height: OnceLock<Gauge>,
     up: OnceLock<Gauge>,
     websocket: OnceLock<Gauge>,
-    lies: OnceLock<Counter>,
+    false_answers: OnceLock<Counter>,
 }
 
 impl Meter {
@@ -85,7 +87,7 @@ impl Meter {
             height: OnceLock::new(),
             up: OnceLock::new(),
             websocket: OnceLock::new(),
-            lies: OnceLock::new(),
+            false_answers: OnceLock::new(),
         }
     }
 
@@ -117,7 +119,7 @@ impl Meter {
         self.switch(&self.up, UP, is_up);
     }
 
-    /// Whether a websocket tells its new blocks.
+    /// Whether a websocket delivers its new blocks.
     pub(crate) fn websocket(&self, is_open: bool) {
         self.switch(&self.websocket, WEBSOCKET, is_open);
     }
@@ -128,14 +130,16 @@ impl Meter {
         gauge.set(f64::from(u8::from(is_on)));
     }
 
-    /// The endpoint has said something false.
-    pub(crate) fn lie(&self) {
+    /// Counts a false answer.
+    pub(crate) fn false_answer(&self) {
         let (service, endpoint) = (self.service, || self.endpoint.clone());
-        self.lies.get_or_init(|| counter!(LIES, "service" => service, "endpoint" => endpoint())).increment(1);
+        self.false_answers
+            .get_or_init(|| counter!(LIES, "service" => service, "endpoint" => endpoint()))
+            .increment(1);
     }
 }
 
-/// A second endpoint is asked.
+/// Counts a hedged request.
 pub(crate) fn hedge(service: &'static str) {
     counter!(HEDGES, "service" => service).increment(1);
 }

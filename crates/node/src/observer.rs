@@ -1,8 +1,8 @@
-//! A look at the answers of a node, for a recorder.
+//! Observer of the answers of a node, for recorders.
 
 use std::sync::Arc;
 
-/// A question and its whole answer, as they were sent. Orders to pause and redirects are none.
+/// A request and its whole response, as they were sent. Rate limits and redirects are not observed.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange<'a> {
     /// `comet`, `rest` or `json-rpc`.

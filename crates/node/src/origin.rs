@@ -1,7 +1,9 @@
-//! Who gave an answer.
+//! Origin of an answer: the endpoint that sent it.
 //!
-//! Holds: an origin tells apart any two addresses of a service, even on the same host, and shows service, host and
-//! port only: never user, password or path.
+//! # Invariants
+//!
+//! * Origins of different addresses of a service differ, even on the same host.
+//! * An origin shows service, host and port only: never user, password or path.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,12 +19,12 @@ pub struct Origin {
     place: usize,
 }
 
-/// An answer with who gave it: whoever proves it false can say so ([`crate::Node::distrust`]).
+/// An answer with its origin, so that a caller that proves it false can report that ([`crate::Node::distrust`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The answer without its envelope, as the node sent it.
     pub bytes: Bytes,
-    /// Who sent it.
+    /// The endpoint that sent it.
     pub origin: Origin,
 }
 

@@ -1,16 +1,17 @@
-//! What is logged of a failure that lasts: once that it begins, once that it is over.
+//! Rate-limited logging of outages: one line at the beginning, one at the end.
 //!
-//! Holds: however often something fails and recovers, its beginning is logged once a minute at most, and its end only
-//! where the beginning was.
+//! # Invariants
+//!
+//! The beginning is logged at most once a minute, and an end only if its beginning was logged.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What fails and recovers all the time is logged this often.
+/// Shortest interval between logged beginnings.
 const AGAIN: Duration = Duration::from_mins(1);
 
-/// Whether something fails at the moment, and what was logged of it.
+/// Current outage, if any, and what was logged of it.
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
     began: Option<Instant>,
@@ -20,7 +21,8 @@ pub(crate) struct Outage {
 }
 
 impl Outage {
-    /// A request that began at a moment has failed. Whether that is to be logged, as a failure that has lasted `long`.
+    /// Records a failure of a request that began at `began`. Returns whether to log the outage, once it has lasted
+    /// `long`.
     pub(crate) fn failed(&mut self, began: Instant, now: Instant, long: Duration) -> bool {
         let lasted = now - *self.began.get_or_insert(began);
         let due = lasted >= long && !self.logged && self.last_logged.is_none_or(|last| now - last >= AGAIN);
@@ -30,7 +32,7 @@ impl Outage {
         due
     }
 
-    /// It works. How long it did not, if that is to be logged.
+    /// Records a success. Returns the length of the outage if its end is to be logged.
     pub(crate) fn recovered(&mut self, now: Instant) -> Option<Duration> {
         let began = self.began.take()?;
         std::mem::take(&mut self.logged).then(|| now - began)

@@ -1,9 +1,12 @@
-//! Several URLs of one service asked as if they were one.
+//! Endpoint pool: several URLs of one service behind one client, with failover.
 //!
-//! Holds: one question tries each URL at most once, in turn: those that are known to have the height first, those
-//! that failed lately last, and gives the best that came: an answer, else "not yet" with the highest tip, else a
-//! failure; a fixed no only if every URL gave one. A URL whose server ordered a pause is left alone until the pause
-//! is over, one of another chain until it says otherwise, one that told something false while there is another.
+//! # Invariants
+//!
+//! * A call tries each URL at most once: URLs that have the height first, failing ones last.
+//! * The best outcome is returned: an answer, else "not yet" with the highest tip, else a transient error. A
+//!   permanent error is returned only if every URL gave one.
+//! * A URL is not asked during a pause that its server ordered, nor while it serves another chain. A distrusted URL
+//!   is not asked while there is another.
 
 use std::cmp::Reverse;
 use std::pin::pin;
@@ -13,50 +16,50 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::SetupError;
+use crate::availability::Availability;
+use crate::candidates::Candidates;
 use crate::endpoint::{Call, Endpoint};
+use crate::endpoint_head::{EndpointState, EndpointStatus, Tip};
 use crate::error::{Error, Kind, Site};
-use crate::gate::Gate;
-use crate::heads::{EndpointState, Standing, Tip};
-use crate::health::Turn;
-use crate::hedge::Budget;
+use crate::hedge::TokenBucket;
+use crate::in_flight::InFlightLimiter;
 use crate::limits::Limits;
-use crate::member::Member;
 use crate::meter;
 use crate::observer::Observer;
 use crate::origin::{Answer, Origin};
-use crate::round::Round;
+use crate::pooled_endpoint::PooledEndpoint;
+use crate::setup_error::SetupError;
 use crate::transport::Transport;
 use crate::url::Url;
 
 /// The URLs of one service.
 pub(crate) struct Pool {
     service: &'static str,
-    members: Vec<Member>,
+    members: Vec<PooledEndpoint>,
     next: AtomicUsize,
     tip: Tip,
-    /// Whether the tip is that of its own endpoints.
+    /// Whether the tip is derived from these endpoints.
     leads: bool,
-    budget: Budget,
+    hedge_bucket: TokenBucket,
     heads: watch::Sender<Arc<[EndpointState]>>,
 }
 
 impl Pool {
-    /// `service` names it in messages.
+    /// `service` is its name in messages.
     pub(crate) fn new(service: &'static str, urls: Vec<Url>, limits: Limits) -> Result<Self, SetupError> {
         if urls.is_empty() {
             return Err(SetupError::NoUrls { service });
         }
         let tls = urls.iter().any(Url::is_https);
         let transport = Arc::new(Transport::new(tls, limits.connect, limits.in_flight)?);
-        let gate = Arc::new(Gate::new(&limits));
+        let limiter = Arc::new(InFlightLimiter::new(&limits));
         let hosts: Vec<_> = urls.iter().map(|url| Arc::clone(url.host())).collect();
         let member = |(place, url): (usize, Url)| {
             let alone = hosts.iter().filter(|host| *host == url.host()).count() == 1;
             let origin = Origin::new(service, Arc::clone(url.host()), place);
-            Member::new(
+            PooledEndpoint::new(
                 origin,
-                Endpoint::new(service, url, limits, Arc::clone(&transport), Arc::clone(&gate)),
+                Endpoint::new(service, url, limits, Arc::clone(&transport), Arc::clone(&limiter)),
                 alone,
             )
         };
@@ -66,19 +69,19 @@ impl Pool {
             next: AtomicUsize::new(0),
             tip: Tip::default(),
             leads: true,
-            budget: Budget::default(),
+            hedge_bucket: TokenBucket::default(),
             heads: watch::Sender::new(Arc::default()),
         };
         pool.publish();
         Ok(pool)
     }
 
-    /// The same, with the head of another service's chain, which that other service alone moves.
+    /// With the tip of another service, which alone updates it.
     pub(crate) fn at_the_tip_of(self, tip: Tip) -> Self {
         Self { tip, leads: false, ..self }
     }
 
-    /// Shows all answers to an observer, the first that is given.
+    /// Passes all answers to an observer; only the first observer counts.
     pub(crate) fn observe(&self, observer: &Observer) {
         for member in &self.members {
             member.endpoint.observe(Arc::clone(observer));
@@ -90,43 +93,43 @@ impl Pool {
     }
 
     /// Every URL, in configured order.
-    pub(crate) fn members(&self) -> &[Member] {
+    pub(crate) fn members(&self) -> &[PooledEndpoint] {
         &self.members
     }
 
-    /// The one that gave an answer. None for an origin of another service.
-    pub(crate) fn member(&self, origin: &Origin) -> Option<&Member> {
+    /// The URL that an answer came from. None for an origin of another service.
+    pub(crate) fn member(&self, origin: &Origin) -> Option<&PooledEndpoint> {
         self.members.get(origin.place()).filter(|member| member.origin == *origin)
     }
 
-    /// From now on the log has a line when an endpoint stops answering and one when it answers again.
+    /// Enables log lines for the begin and the end of outages.
     pub(crate) fn log_outages(&self) {
         for member in &self.members {
-            member.record().logs_outages = true;
+            member.stats().logs_outages = true;
         }
     }
 
-    /// Where the state of the endpoints is told.
+    /// Receiver of the endpoints' states.
     pub(crate) fn heads(&self) -> watch::Receiver<Arc<[EndpointState]>> {
         self.heads.subscribe()
     }
 
-    /// The state of the endpoints at this moment.
+    /// Current states of the endpoints.
     pub(crate) fn states(&self) -> Arc<[EndpointState]> {
         let now = Instant::now();
         self.members.iter().map(|member| member.state(now)).collect()
     }
 
-    /// Tells the state of the endpoints.
+    /// Publishes the current states of the endpoints.
     pub(crate) fn publish(&self) {
-        // Made while the channel is locked, so that an older state never comes after a newer one.
+        // Computed under the channel's lock, so that an older state never follows a newer one.
         self.heads.send_modify(|heads| {
             *heads = self.states();
             for (member, state) in self.members.iter().zip(heads.iter()) {
                 if let Some(height) = state.height {
                     member.meter.height(height);
                 }
-                if state.standing != Standing::NeverSeen || state.down_since.is_some() {
+                if state.status != EndpointStatus::NeverSeen || state.down_since.is_some() {
                     member.meter.up(state.down_since.is_none());
                 }
                 if self.leads && state.seen.is_some() {
@@ -141,8 +144,8 @@ impl Pool {
         });
     }
 
-    /// Puts one question to one URL after the other until one answers. `attempt` asks one URL. `call` is the
-    /// question as messages name it if no URL may be asked at all.
+    /// Sends one call to one URL after the other until one answers. `attempt` asks one URL; `call` names the call in
+    /// the error if no URL may be asked.
     pub(crate) async fn ask<T, F, Fut>(&self, call: &Call, attempt: F) -> Result<T, Error>
     where
         F: Fn(Arc<Endpoint>) -> Fut,
@@ -151,16 +154,16 @@ impl Pool {
         self.ask_whom(call, attempt).await.map(|(answer, _)| answer)
     }
 
-    /// The same, with who answered.
+    /// As [`Pool::ask`], with the origin of the answer.
     pub(crate) async fn ask_whom<T, F, Fut>(&self, call: &Call, attempt: F) -> Result<(T, Origin), Error>
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        self.go_round(call, self.round(call, None), attempt).await
+        self.ask_candidates(call, self.candidates(call, None), attempt).await
     }
 
-    /// Puts a question to one URL before the others, if it may be asked. It takes nobody's turn.
+    /// Asks one URL before the others, if it may be asked. The rotation of URLs does not advance.
     pub(crate) async fn ask_first<T, F, Fut>(
         &self,
         call: &Call,
@@ -171,12 +174,12 @@ impl Pool {
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let mut round = Round::new(self.members.iter(), call, None);
-        round.ready.sort_by_key(|member| member.origin != *first);
-        self.go_round(call, round, attempt).await
+        let mut candidates = Candidates::new(self.members.iter(), call, None);
+        candidates.ready.sort_by_key(|member| member.origin != *first);
+        self.ask_candidates(call, candidates, attempt).await
     }
 
-    /// Puts a question to all but one URL. None if there is no other that could be believed more.
+    /// Asks all URLs but one. None if there is no other that is more trustworthy.
     pub(crate) async fn ask_others<T, F, Fut>(
         &self,
         call: &Call,
@@ -187,53 +190,58 @@ impl Pool {
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let round = self.round(call, Some(not));
-        if round.is_empty() {
+        let candidates = self.candidates(call, Some(not));
+        if candidates.is_empty() {
             return Ok(None);
         }
-        self.go_round(call, round, attempt).await.map(Some)
+        self.ask_candidates(call, candidates, attempt).await.map(Some)
     }
 
-    /// Puts a question to one URL, whatever its standing, unless its server has ordered a pause.
-    pub(crate) async fn put<T, F, Fut>(&self, member: &Member, call: &Call, attempt: &F) -> Result<T, Error>
+    /// Asks one URL, also a failing or distrusted one, unless its server ordered a pause.
+    pub(crate) async fn send<T, F, Fut>(
+        &self,
+        member: &PooledEndpoint,
+        call: &Call,
+        attempt: &F,
+    ) -> Result<T, Error>
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        // Looked at again for every single question: the pause may have been ordered since the round was made.
-        let turn = member.record().health.turn(Instant::now());
-        if let Turn::Barred(left) = turn {
-            return Err(Error::Resting { at: member.endpoint.site(call), left });
+        // Checked again before every request: the pause may have been ordered since the candidates were selected.
+        let availability = member.stats().health.availability(Instant::now());
+        if let Availability::RateLimited(left) = availability {
+            return Err(Error::RateLimited { at: member.endpoint.site(call), left });
         }
-        let (outcome, changed) = member.put(call, attempt).await;
+        let (outcome, changed) = member.send(call, attempt).await;
         if changed {
             self.publish();
         }
         outcome
     }
 
-    /// Who is to be asked, in which order, starting one further each time.
-    fn round(&self, call: &Call, not: Option<&Origin>) -> Round<'_> {
+    /// Candidates in order, rotated by one with each call.
+    fn candidates(&self, call: &Call, not: Option<&Origin>) -> Candidates<'_> {
         let first = self.next.fetch_add(1, Ordering::Relaxed) % self.members.len();
         let (tail, head) = self.members.split_at(first);
-        Round::new(head.iter().chain(tail), call, not)
+        Candidates::new(head.iter().chain(tail), call, not)
     }
 
-    async fn go_round<T, F, Fut>(
+    async fn ask_candidates<T, F, Fut>(
         &self,
         call: &Call,
-        round: Round<'_>,
+        candidates: Candidates<'_>,
         attempt: F,
     ) -> Result<(T, Origin), Error>
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let (mut best, mut ready) = (None, round.ready.as_slice());
+        let (mut best, mut ready) = (None, candidates.ready.as_slice());
         let pressing = self.is_pressing(call);
         if pressing {
-            // Who has one endpoint that may be asked now may have two later.
-            self.budget.earn();
+            // Also with one ready endpoint: there may be two later.
+            self.hedge_bucket.deposit();
         }
         if let [first, second, ..] = ready
             && pressing
@@ -246,61 +254,61 @@ impl Pool {
             ready = &ready[asked..];
         }
         for member in ready {
-            match self.put(member, call, &attempt).await {
+            match self.send(member, call, &attempt).await {
                 Ok(answer) => return Ok((answer, member.origin.clone())),
                 Err(error) => best = Some(better(best, error)),
             }
         }
-        // Who has failed lately knows no better than those who are well and wait for the block.
+        // A failing endpoint is no more up to date than healthy ones that wait for the block.
         if let Some(error) = best.take_if(|error| error.kind() == Kind::NotYet) {
             return Err(error);
         }
-        for member in &round.cooling {
-            match self.put(member, call, &attempt).await {
+        for member in &candidates.backing_off {
+            match self.send(member, call, &attempt).await {
                 Ok(answer) => return Ok((answer, member.origin.clone())),
                 Err(error) => best = Some(better(best, error)),
             }
         }
-        Err(match (best, round.unasked) {
-            (Some(error), Some(unasked)) => better(Some(error), unasked),
+        Err(match (best, candidates.rejection) {
+            (Some(error), Some(rejection)) => better(Some(error), rejection),
             (Some(error), None) | (None, Some(error)) => error,
-            // A pool has at least one member, and every member is in one of the lists.
-            (None, None) => Error::Unaskable { at: Site::default(), reason: "no address".to_owned() },
+            // Unreachable: a pool has at least one member, and every member is in one of the lists.
+            (None, None) => Error::InvalidRequest { at: Site::default(), reason: "no address".to_owned() },
         })
     }
 
-    /// Whether a question is worth asking twice at the same time.
+    /// Whether the call may be hedged: urgent and near the tip.
     fn is_pressing(&self, call: &Call) -> bool {
         call.urgent && call.height.is_some_and(|height| self.tip.is_near(height))
     }
 
-    /// Asks the first, and the second too if the first takes long and there is budget for that. The first answer
-    /// wins; the other request is dropped. Also says how many were asked.
+    /// Asks the first endpoint, and also the second if the first is slow and the token bucket allows a hedge. The
+    /// first answer wins and the other request is dropped. Also returns how many endpoints were asked.
     async fn race<T, F, Fut>(
         &self,
         call: &Call,
-        [first, second]: [&Member; 2],
+        [first, second]: [&PooledEndpoint; 2],
         attempt: &F,
     ) -> (Result<(T, Origin), Error>, usize)
     where
         F: Fn(Arc<Endpoint>) -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
-        let patience = first.record().latency.patience();
-        let put = async |member: &Member| {
-            self.put(member, call, attempt).await.map(|answer| (answer, member.origin.clone()))
+        let delay = first.stats().latency.hedge_delay();
+        let send = async |member: &PooledEndpoint| {
+            self.send(member, call, attempt).await.map(|answer| (answer, member.origin.clone()))
         };
-        let mut one = pin!(put(first));
+        let mut one = pin!(send(first));
         tokio::select! {
             biased;
             outcome = &mut one => return (outcome, 1),
-            () = sleep(patience) => {}
+            () = sleep(delay) => {}
         }
-        if !self.budget.spend() {
+        if !self.hedge_bucket.try_take() {
             return (one.await, 1);
         }
         meter::hedge(self.service);
-        let mut two = pin!(put(second));
+        let mut two = pin!(send(second));
         let outcome = tokio::select! {
             outcome = &mut one => match outcome {
                 Err(error) => two.await.map_err(|other| better(Some(error), other)),
@@ -321,9 +329,9 @@ impl From<(bytes::Bytes, Origin)> for Answer {
     }
 }
 
-/// The one of two failures that says more about whether an answer can come.
+/// The failure that says more about when an answer can come.
 pub(crate) fn better(best: Option<Error>, new: Error) -> Error {
-    // A question sleeps as long as its failure says: one server's long pause is no reason where another may be asked.
+    // The retry waits as long as the returned error says, so the shorter pause wins.
     let rank = |error: &Error| match error.kind() {
         Kind::NotYet => (2, error.tip(), Reverse(None)),
         Kind::Transient => (1, None, Reverse(error.pause())),
@@ -349,7 +357,7 @@ mod tests {
             retry_after: seconds.map(Duration::from_secs),
         };
         let broken = || Error::Cut { at: Site::default(), got: 0, reason: String::new() };
-        let resting = || Error::Resting { at: Site::default(), left: Duration::from_secs(5) };
+        let resting = || Error::RateLimited { at: Site::default(), left: Duration::from_secs(5) };
         let table = [
             (busy(Some(60)), broken()),
             (busy(Some(60)), busy(None)),

@@ -1,9 +1,11 @@
-//! Asking until there is an answer.
+//! Retry with exponential backoff until there is an answer.
 //!
-//! Holds: pauses grow, are capped and differ between callers; a fixed no ends the asking at once; the log
-//! gets one line when a question has had no answer for 30 s, one every five minutes after that and one when it is
-//! answered, whatever the number of attempts. (An endpoint that does not answer is logged at once, and once for all
-//! questions to it: `outage`.) Dropping the future at any point loses nothing but the attempt.
+//! # Invariants
+//!
+//! * Pauses grow, are capped and have jitter. A permanent error ends the loop at once.
+//! * The log has one line after 30 s without an answer, one every five minutes after that and one on success, however
+//!   many attempts there were. (`outage` logs an endpoint that does not answer, once for all requests to it.)
+//! * Dropping the future loses only the current attempt.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
@@ -47,16 +49,16 @@ impl Backoff {
     }
 }
 
-/// A block that is not there yet is asked for at least this often: a wait at the tip is no failure.
+/// Longest pause while waiting for a block: waiting at the tip is no failure.
 const AT_THE_TIP: Duration = Duration::from_millis(500);
 
-/// A question that has had no answer for this long is logged.
+/// A request without an answer for this long is logged.
 const LONG: Duration = Duration::from_secs(30);
 
 /// How often it is logged again.
 const REMINDER: Duration = Duration::from_mins(5);
 
-/// Asks until there is an answer or a [`Kind::Permanent`] no. `what` names the question in the log.
+/// Retries until there is an answer or a [`Kind::Permanent`] error. `what` names the request in the log.
 pub async fn until<T, F, Fut>(backoff: Backoff, what: &str, ask: F) -> Result<T, Error>
 where
     F: FnMut() -> Fut,
@@ -65,8 +67,8 @@ where
     repeat(|kind| kind != Kind::Permanent, backoff, what, ask).await
 }
 
-/// Asks until there is an answer, a [`Kind::NotYet`] or a [`Kind::Permanent`] no: sits out failures only.
-/// For following the tip, where "not yet" is news.
+/// Retries transient failures until there is an answer, a [`Kind::NotYet`] or a [`Kind::Permanent`] error, for
+/// callers that follow the tip and handle "not yet" themselves.
 pub async fn past_failures<T, F, Fut>(backoff: Backoff, what: &str, ask: F) -> Result<T, Error>
 where
     F: FnMut() -> Fut,
@@ -110,10 +112,10 @@ fn pause(backoff: Backoff, steps: u32, error: &Error) -> Duration {
     }
 }
 
-/// What the log has been told about one question.
+/// Log throttle of one request.
 #[derive(Debug)]
 struct Trouble {
-    /// When the question was put for the first time.
+    /// First attempt.
     began: Instant,
     logged: Option<Instant>,
 }
@@ -216,7 +218,7 @@ mod tests {
     #[test]
     fn an_ordered_pause_is_waited_out_and_a_wait_at_the_tip_is_short() {
         let left = Duration::from_secs(9);
-        assert_eq!(pause(FAST, 0, &Error::Resting { at: at(), left }), left);
+        assert_eq!(pause(FAST, 0, &Error::RateLimited { at: at(), left }), left);
         assert_eq!(pause(Backoff { jitter_percent: 0, ..Backoff::default() }, 20, &not_yet()), AT_THE_TIP);
     }
 

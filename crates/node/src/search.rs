@@ -1,10 +1,13 @@
-//! Finding transactions by their hash and by their events, over CometBFT's RPC and over REST.
+//! Transaction search by hash and by events, over CometBFT's RPC and over REST.
 //!
-//! Holds: "not found" is an answer only if every address gave it; an address without an index of transactions is
-//! [`Error::NotIndexed`] and never an empty result; a broken query or a page that is not there is refused.
+//! CometBFT before 0.37 matches the conditions of a query against all events of a transaction together, later
+//! versions against a single event. A caller must check the events of a hit again.
 //!
-//! The conditions of a query must all hold for a transaction, but not on every node for one and the same event
-//! (CometBFT before 0.37 takes them from several): whoever asks looks at the events again.
+//! # Invariants
+//!
+//! * "Not found" is returned only if every endpoint answered so.
+//! * An endpoint without a transaction index is [`Error::NotIndexed`], never an empty result.
+//! * A malformed query or a page out of range is [`Error::Refused`].
 
 use std::sync::Arc;
 
@@ -13,12 +16,13 @@ use chain::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use crate::comet::{Comet, meaning, parsed, result_of};
+use crate::comet::Comet;
+use crate::comet_rpc::{classify, is_bad_query, is_index_off, parsed, result_of};
 use crate::cosmos::Rest;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site};
-use crate::found::{CometTx, FoundTx, RestTx};
-use crate::rpc::{self, Fault, Opened};
+use crate::rpc::{self, RpcError, RpcResponse};
+use crate::tx_search_hit::{CometTx, FoundTx, RestTx};
 
 impl Comet {
     /// The transaction with this hash (`/tx`), or `None` if no node's index has it.
@@ -107,50 +111,20 @@ fn time_of(endpoint: &Endpoint, call: &Call, result: &[u8]) -> Result<Timestamp,
 
 async fn searched(endpoint: &Endpoint, call: &Call) -> Result<Bytes, Error> {
     match rpc::exchange(endpoint, call, None).await? {
-        Opened::Result(result) => Ok(result),
-        Opened::Fault(fault) => Err(meaning_of_search(endpoint.site(call), fault)),
+        RpcResponse::Result(result) => Ok(result),
+        RpcResponse::Error(error) => Err(classify_search_error(endpoint.site(call), error)),
     }
 }
 
-/// `rpc/core/tx.go` of CometBFT.
-const INDEX_OFF: &str = "transaction indexing is disabled";
-
-/// What CometBFT says of a question that is wrong by itself (`rpc/core/tx.go`, `rpc/core/env.go`, `libs/pubsub/query`
-/// of 0.34 and 0.38): its code is that of the node's own failures.
-const BAD_QUERIES: [&str; 7] = [
-    "page should be within",
-    ": offset ",
-    "invalid input",
-    "parse error",
-    "expected order_by",
-    "maximum query length exceeded",
-    "error during searching for a hash",
-];
-
-fn meaning_of_search(at: Site, fault: Fault) -> Error {
-    let Fault { code, said } = fault;
+fn classify_search_error(at: Site, error: RpcError) -> Error {
+    let RpcError { code, message: said } = error;
     if is_index_off(&said) {
         Error::NotIndexed { at }
     } else if is_unknown_tx(&said) || is_bad_query(&said) {
         Error::Refused { at, code, said }
     } else {
-        meaning(at, Fault { code, said })
+        classify(at, RpcError { code, message: said })
     }
-}
-
-/// Whether a node says that it keeps no index of transactions; REST passes the text on.
-pub(crate) fn is_index_off(said: &str) -> bool {
-    said.contains(INDEX_OFF)
-}
-
-/// Whether REST passes on that a search is wrong by itself (SDK `x/auth/tx/query.go`). The words for the end of a
-/// query, `EOF`, are also those of a broken connection.
-pub(crate) fn is_bad_search(said: &str) -> bool {
-    said.contains("failed to search for txs") && is_bad_query(said)
-}
-
-fn is_bad_query(said: &str) -> bool {
-    BAD_QUERIES.iter().any(|text| said.contains(text))
 }
 
 /// `tx (HASH) not found`.
@@ -162,8 +136,8 @@ fn is_unknown_tx(said: &str) -> bool {
 const NOT_FOUND: i64 = 5;
 
 impl Rest {
-    /// As [`Rest::get`], `None` where the node knows the question and has nothing there (HTTP 404 with the code 5 of
-    /// gRPC). A path that the node does not know is an error.
+    /// As [`Rest::get`], with `None` where the node knows the path but not the item (HTTP 404 with gRPC code 5). An
+    /// unknown path is an error.
     pub async fn get_or_absent(
         &self,
         path_and_query: &str,
@@ -187,7 +161,7 @@ impl Rest {
     /// One page of the transactions that a query finds with the times of their blocks, cut to seconds, and how many
     /// it finds on all pages (`/cosmos/tx/v1beta1/txs`). Pages count from 1 and hold `limit`, 100 at most.
     ///
-    /// Asked as SDK 0.50 and later want it, and where that is not understood as older ones do.
+    /// Uses the parameters of SDK 0.50 and later, then those of older versions if they are rejected.
     pub async fn find_txs(
         &self,
         query: &str,
@@ -199,7 +173,7 @@ impl Rest {
         let paging = format!("page={page}&limit={limit}&order_by={order}");
         let path = format!("{TXS}?query={}&{paging}", utf8_percent_encode(query, NON_ALPHANUMERIC));
         match self.page_of_txs(path).await {
-            Err(Error::Refused { said, .. }) if said.contains(WANTS_EVENTS) => {}
+            Err(Error::Refused { said, .. }) if said.contains(EVENTS_REQUIRED) => {}
             outcome => return outcome,
         }
         let events: Vec<_> = conditions(query)
@@ -236,8 +210,8 @@ impl Rest {
 
 const TXS: &str = "/cosmos/tx/v1beta1/txs";
 
-/// What SDKs before 0.50 say to a question without `events` (`x/auth/tx/service.go`).
-const WANTS_EVENTS: &str = "must declare at least one event to search";
+/// Text of SDKs before 0.50 for a request without `events` (`x/auth/tx/service.go`).
+const EVENTS_REQUIRED: &str = "must declare at least one event to search";
 
 /// The conditions of a query, apart: `AND` within quotes joins nothing.
 fn conditions(query: &str) -> Vec<&str> {

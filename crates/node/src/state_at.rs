@@ -1,16 +1,15 @@
-//! Which state a question is about, and how an answer is known to be of that state.
+//! State selection for queries: the height to read, and the proof that an answer is of that height.
 //!
-//! A node may announce a height before its state is committed, and answer questions about it from the state of the
-//! height before, without an error. A minievm answers questions about the newest height of its EVM index from the latest
-//! committed state (`jsonrpc/backend`, `getQueryCtxWithHeight`), which may also be that of the height after. So contract
-//! calls stand between calls that show which state they ran in ([`StateAt::exact`]), and a REST query stands behind a
-//! [`Probe`] on the same server.
+//! A node may announce a height before its state is committed, and then answers queries about it from the state of
+//! the height before, without an error. A minievm answers queries about the newest height of its EVM index from the
+//! latest committed state (`jsonrpc/backend`, `getQueryCtxWithHeight`), which may also be that of the next height.
+//! Contract calls are therefore framed by calls that return the height of their state ([`StateAt::exact`]), and a
+//! REST query is sent after a [`Probe`] to the same server.
 //!
 //! # Invariants
 //!
-//! An answer from a server whose state is not shown to be the right one is [`Error::NotYet`].
+//! An answer from a server that has not proved to read the right state is [`Error::NotYet`].
 
-use crate::endpoint::Call;
 use crate::error::{Error, Site};
 
 /// A transaction of the height, by its signer and sequence: states before it have no higher sequence for the account
@@ -49,13 +48,5 @@ impl Probe {
         let (address, due) = (&self.address, self.sequence.saturating_add(1));
         let said = format!("the state is of a lower height: {address} has sequence {next}, not {due}");
         Err(Error::NotYet { at, tip: None, said })
-    }
-}
-
-impl Call {
-    /// Read from a state.
-    pub(crate) fn in_state(self, state: impl Into<StateAt>) -> Self {
-        let StateAt { height, probe, exact: _ } = state.into();
-        Self { height, state_height: height, probe: probe.map(Box::new), ..self }
     }
 }

@@ -1,22 +1,15 @@
-//! `/status`: how far an endpoint is, and of which chain.
-//!
-//! Holds: whoever asks for a status, what it says is known of the endpoint from then on; an endpoint of another chain
-//! than the one that was said first is asked no more.
+//! `/status` and block events: the height and chain that a CometBFT endpoint reports.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use hex::FromHexError;
 use serde::Deserialize;
-use tokio::time::Instant;
-use tracing::{info, warn};
 
-use crate::comet::{Comet, parsed, result_of};
+use crate::comet_rpc::{parsed, result_of};
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, excerpt};
-use crate::member::Member;
 
-/// What `/status` says.
+/// Content of `/status`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// `node_info.network`.
@@ -33,74 +26,31 @@ pub struct Status {
     pub catching_up: bool,
 }
 
-impl Comet {
-    /// The chain that all endpoints must belong to; the first word counts.
-    pub(crate) fn expect_chain(&self, chain_id: &str) {
-        self.chain().get_or_init(|| chain_id.to_owned());
-    }
-
-    /// Asks one endpoint for its status, whatever its standing, unless its server has ordered a pause.
-    pub(crate) async fn look(&self, member: &Member) -> Result<Status, Error> {
-        let attempt = async |endpoint: Arc<Endpoint>| status_of(&endpoint).await;
-        let asked = Instant::now();
-        let status = self.pool().put(member, &status_call(), &attempt).await?;
-        self.observe(member, &status, asked)?;
-        Ok(status)
-    }
-
-    /// Keeps what an endpoint says of itself, asked at a moment; an error if it is of another chain.
-    pub(crate) fn observe(&self, member: &Member, status: &Status, asked: Instant) -> Result<(), Error> {
-        let want = self.chain().get().unwrap_or(&status.chain_id);
-        if !self.pool().belongs(member, want, &status.chain_id) {
-            let at = member.endpoint.site(&status_call());
-            return Err(Error::WrongChain {
-                at,
-                want: want.clone(),
-                got: excerpt(status.chain_id.as_bytes()),
-            });
-        }
-        let was_behind = {
-            let mut record = member.record();
-            let was_behind = record.known.catching_up;
-            record.known.stated(status, asked);
-            was_behind
-        };
-        tell_behind(member, was_behind, status);
-        self.pool().publish();
-        Ok(())
-    }
+/// Block header of a websocket event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewBlock {
+    pub(crate) chain_id: String,
+    pub(crate) height: u64,
+    pub(crate) parent: Option<[u8; 32]>,
 }
 
-/// Says once that a node is behind, and once that it no longer is.
-fn tell_behind(member: &Member, was_behind: bool, status: &Status) {
-    let (origin, height) = (&member.origin, status.latest_height);
-    match (was_behind, status.catching_up) {
-        (false, true) => warn!(
-            "{origin}: the node is behind, it is fetching blocks and has got to {height}; if it does not get on, see \
-             persistent_peers under [p2p] in its config.toml"
-        ),
-        (true, false) => info!("{origin}: the node has caught up, it is at {height}"),
-        _ => {}
-    }
-}
-
-/// The name of the call in messages.
+/// Name of the call in messages.
 const STATUS: &str = "status";
 
-/// A node tells its status from memory: one that takes this long answers nothing else either.
+/// Time limit: a node serves its status from memory, so one that takes longer does not serve anything else either.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn status_call() -> Call {
     Call::get(STATUS, "/status".to_owned())
 }
 
-/// Whether a call is that of the status.
+/// Whether the call is `/status`.
 pub(crate) fn is_status(call: &Call) -> bool {
     call.name == STATUS
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct StatusResult {
     node_info: NodeInfo,
     sync_info: SyncInfo,
 }
@@ -123,7 +73,7 @@ struct SyncInfo {
 pub(crate) async fn status_of(endpoint: &Endpoint) -> Result<Status, Error> {
     let call = status_call().within(PATIENCE.min(endpoint.limits().timeout));
     let result = result_of(endpoint, &call).await?;
-    let Said { node_info, sync_info } = parsed(endpoint, &call, &result)?;
+    let StatusResult { node_info, sync_info } = parsed(endpoint, &call, &result)?;
     let bad = |reason: String| Error::Malformed { at: endpoint.site(&call), reason };
     let height = |name: &str, text: &str| {
         text.parse().map_err(|_| bad(format!("{name} `{}` is no height", excerpt(text.as_bytes()))))

@@ -1,8 +1,9 @@
-//! Connections to the URLs of one service, with and without TLS, and HTTP/1.1 over them.
+//! HTTP/1.1 connections to the endpoints of a service, with and without TLS.
 //!
-//! Holds: idle connections are few and die; redirects and the system's proxy settings are not followed (an
-//! address means the machine it names); the system's root certificates are read only when an address needs
-//! them, and their absence is said at start, not at the first call.
+//! # Invariants
+//!
+//! * Idle connections are few and time out. Redirects and the system's proxy settings are ignored.
+//! * The system's root certificates are read only for https addresses; without them the client cannot be made.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +21,8 @@ use rustls::{ClientConfig, RootCertStore};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
-use crate::SetupError;
 use crate::body::{self, Broken};
+use crate::setup_error::SetupError;
 
 /// A keep-alive client; cheap calls, one pool of connections per host.
 pub(crate) struct Transport {
@@ -32,14 +33,14 @@ pub(crate) struct Transport {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    /// How long the server wants to be left alone.
+    /// Pause that the server ordered.
     pub(crate) retry_after: Option<Duration>,
     /// Scheme and host of a redirect.
     pub(crate) location: Option<String>,
     pub(crate) body: Bytes,
 }
 
-/// Why there is no answer.
+/// Failure to get an answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Unreachable(String),
@@ -125,7 +126,7 @@ fn is_no_tls(error: &std::io::Error) -> bool {
     })
 }
 
-/// What came of asking for another protocol.
+/// Outcome of a protocol upgrade.
 pub(crate) enum Switch {
     /// The head of the agreement, and the connection.
     Switched(HeaderMap, Upgraded),
@@ -133,7 +134,7 @@ pub(crate) enum Switch {
     Refused(StatusCode, Option<Duration>),
 }
 
-/// What is spoken over a connection.
+/// Protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Http1,

@@ -1,7 +1,10 @@
-//! What an endpoint is believed after it has said something that is proved false.
+//! Distrust of an endpoint after false answers: an exponential penalty.
 //!
-//! Holds: an offence costs a minute of trust, every later one twice as much as the last, up to an hour; what comes
-//! of questions that were already under way when it was found out counts as a lie and not as a new offence.
+//! # Invariants
+//!
+//! * The first penalty lasts a minute, each later one twice the last, up to an hour.
+//! * A false answer during a penalty is counted and does not start another: its request may have been under way
+//!   before.
 
 use std::time::Duration;
 
@@ -9,56 +12,56 @@ use tokio::time::Instant;
 
 use crate::retry::Backoff;
 
-/// The record of one endpoint.
+/// False answers and penalties of one endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
-    lies: u64,
-    offences: u32,
+    false_answers: u64,
+    penalties: u32,
     until: Option<Instant>,
-    told: Option<Instant>,
+    last_logged: Option<Instant>,
 }
 
-/// What a lie came to.
+/// Consequence of a false answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sentence {
-    /// For how long it will not be believed.
+pub(crate) struct Penalty {
+    /// How much longer the endpoint is distrusted.
     pub(crate) left: Duration,
-    /// Lies so far, with this one.
-    pub(crate) lies: u64,
-    /// Whether the log is to hear of it.
-    pub(crate) told: bool,
+    /// False answers so far, with this one.
+    pub(crate) false_answers: u64,
+    /// Whether to log it.
+    pub(crate) log: bool,
 }
 
-/// How long an offence costs trust.
-const SENTENCE: Backoff =
+/// Durations of the penalties.
+const PENALTY: Backoff =
     Backoff { initial: Duration::from_mins(1), max: Duration::from_hours(1), jitter_percent: 0 };
 
-/// An endpoint that lies all the time is named this often.
+/// An endpoint whose answers are all false is logged this often.
 const REMINDER: Duration = Duration::from_secs(30);
 
 impl Trust {
-    /// It has said something that is proved false.
-    pub(crate) fn lied(&mut self, now: Instant) -> Sentence {
-        self.lies = self.lies.saturating_add(1);
+    /// Records a provably false answer.
+    pub(crate) fn report_false(&mut self, now: Instant) -> Penalty {
+        self.false_answers = self.false_answers.saturating_add(1);
         let until = self.until.filter(|until| *until > now).unwrap_or_else(|| {
-            let steps = self.offences;
-            self.offences = self.offences.saturating_add(1);
-            now + SENTENCE.delay(steps)
+            let steps = self.penalties;
+            self.penalties = self.penalties.saturating_add(1);
+            now + PENALTY.delay(steps)
         });
         self.until = Some(until);
-        let told = self.told.is_none_or(|told| now - told >= REMINDER);
-        if told {
-            self.told = Some(now);
+        let log = self.last_logged.is_none_or(|log| now - log >= REMINDER);
+        if log {
+            self.last_logged = Some(now);
         }
-        Sentence { left: until - now, lies: self.lies, told }
+        Penalty { left: until - now, false_answers: self.false_answers, log }
     }
 
-    pub(crate) fn is_lost(&self, now: Instant) -> bool {
+    pub(crate) fn is_distrusted(&self, now: Instant) -> bool {
         self.until.is_some_and(|until| until > now)
     }
 
-    pub(crate) fn lies(&self) -> u64 {
-        self.lies
+    pub(crate) fn false_answers(&self) -> u64 {
+        self.false_answers
     }
 }
 
@@ -72,32 +75,32 @@ mod tests {
     fn an_offence_costs_a_minute_and_each_later_one_twice_the_last_up_to_an_hour() {
         let (mut trust, mut now) = (Trust::default(), Instant::now());
         for minutes in [1, 2, 4, 8, 16, 32, 60, 60] {
-            assert!(!trust.is_lost(now));
-            assert_eq!(trust.lied(now).left, MINUTE * minutes);
+            assert!(!trust.is_distrusted(now));
+            assert_eq!(trust.report_false(now).left, MINUTE * minutes);
             now += MINUTE * (minutes - 1);
-            assert!(trust.is_lost(now + Duration::from_millis(59_999)));
+            assert!(trust.is_distrusted(now + Duration::from_millis(59_999)));
             now += MINUTE;
         }
-        assert_eq!(trust.lies(), 8);
+        assert_eq!(trust.false_answers(), 8);
     }
 
     #[test]
     fn answers_that_were_under_way_count_and_do_not_lengthen_the_sentence() {
         let (mut trust, now) = (Trust::default(), Instant::now());
-        trust.lied(now);
-        let second = trust.lied(now + Duration::from_secs(10));
-        assert_eq!((second.left, second.lies), (Duration::from_secs(50), 2));
+        trust.report_false(now);
+        let second = trust.report_false(now + Duration::from_secs(10));
+        assert_eq!((second.left, second.false_answers), (Duration::from_secs(50), 2));
     }
 
     #[test]
     fn the_log_hears_of_the_first_lie_and_then_every_thirty_seconds() {
         let (mut trust, now) = (Trust::default(), Instant::now());
-        let mut told = Vec::new();
+        let mut log = Vec::new();
         for second in 0..100 {
-            if trust.lied(now + Duration::from_secs(second)).told {
-                told.push(second);
+            if trust.report_false(now + Duration::from_secs(second)).log {
+                log.push(second);
             }
         }
-        assert_eq!(told, [0, 30, 60, 90]);
+        assert_eq!(log, [0, 30, 60, 90]);
     }
 }

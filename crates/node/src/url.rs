@@ -1,7 +1,8 @@
-//! The address of one node service.
+//! Address of one node service.
 //!
-//! Holds: a credential in an address (user and password, or a key in the path) is never shown: what is
-//! printed is scheme, host and port.
+//! # Invariants
+//!
+//! Credentials (user and password, or a key in the path) are never printed: only scheme, host and port are.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -1,14 +1,16 @@
-//! `/validators`: who could sign a block, for checks of signatures.
+//! Validator set of a height (`/validators`), for the verification of commit signatures.
 //!
-//! Holds: the set is whole and of one endpoint, or there is an error.
+//! # Invariants
+//!
+//! The set is complete and from one endpoint, or an error.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Deserialize;
 
-use crate::Comet;
-use crate::comet::{parsed, result_of};
+use crate::comet::Comet;
+use crate::comet_rpc::{parsed, result_of};
 use crate::endpoint::{Call, Endpoint};
 use crate::error::Error;
 use crate::origin::Answer;

@@ -1,7 +1,10 @@
-//! Who proposes blocks: consensus addresses with the names behind them.
+//! Validators of the chain: consensus addresses with monikers and operator addresses.
 //!
-//! Holds: the list is whole (all pages) or an error; it comes from the module that the chain has, rollups
-//! first. A consensus address cannot be turned into an operator address, hence this list (trap T9).
+//! A consensus address cannot be converted to an operator address, so this list is needed (trap T9).
+//!
+//! # Invariants
+//!
+//! The list is complete (all pages) or an error. It comes from the first module that the chain has, rollups first.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +14,7 @@ use tracing::warn;
 
 use crate::cosmos::Rest;
 use crate::error::Error;
-use crate::pages::{Page, Pagination};
+use crate::pagination::{Page, Pagination};
 
 /// A validator, or the sequencer of a rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +92,7 @@ impl Entry {
         let key = self.consensus_pubkey.as_ref();
         let Some(consensus_address) = key.and_then(Key::address) else {
             let kind = key.map_or("none", |key| &key.kind);
-            warn!("validator {}: its consensus key ({kind}) is not ed25519, left out", self.operator_address);
+            warn!(validator = self.operator_address, kind, "a validator without an ed25519 key is left out");
             return None;
         };
         let moniker = self.moniker.or(self.description.map(|description| description.moniker));

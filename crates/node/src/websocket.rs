@@ -1,11 +1,14 @@
-//! The websocket of a CometBFT endpoint, on which it tells every new block.
+//! Websocket of a CometBFT endpoint, subscribed to new block headers.
 //!
-//! Holds: it is opened over the same connections as every other request, with the same path and credentials; a
-//! message is bounded, nothing is queued here, and a peer that says nothing at all, not even to a ping, is given up.
+//! The subscription is to `NewBlockHeader`, which CometBFT 0.38 sends right after `NewBlock` (`state/execution.go`,
+//! both after the commit). Its events have two kilobytes; `NewBlock` would send the whole block and its results,
+//! which are fetched anyway. A header does not contain its own hash, only that of its parent.
 //!
-//! It subscribes to `NewBlockHeader`, which CometBFT 0.38 sends right after `NewBlock` (`state/execution.go`, both
-//! after the commit): the same news in two kilobytes, where `NewBlock` sends the whole block and its results, which
-//! are fetched anyway, to every subscriber. The price: the header does not tell its own hash, only its parent's.
+//! # Invariants
+//!
+//! * The websocket is opened over the connections of all other requests, with the same path and credentials.
+//! * A message is bounded and no message is queued here.
+//! * A peer that sends nothing, not even a pong, is disconnected.
 
 use std::time::Duration;
 
@@ -20,8 +23,8 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, Site, excerpt};
-use crate::rpc::{self, Opened};
-use crate::status::hash_or_none;
+use crate::rpc::{self, RpcResponse};
+use crate::status::{NewBlock, hash_or_none};
 
 /// A live subscription.
 pub(crate) struct Socket {
@@ -31,24 +34,16 @@ pub(crate) struct Socket {
     ping: Instant,
 }
 
-/// A block as an event tells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NewBlock {
-    pub(crate) chain_id: String,
-    pub(crate) height: u64,
-    pub(crate) parent: Option<[u8; 32]>,
-}
-
 const SUBSCRIBE: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"query":"tm.event='NewBlockHeader'"}}"#;
 
-/// A header is far smaller.
+/// Largest message; a header is far smaller.
 const MESSAGE: usize = 64 << 10;
 
-/// CometBFT closes a connection that has said nothing for 30 s.
+/// Ping interval. CometBFT closes a connection that was silent for 30 s.
 const PING: Duration = Duration::from_secs(12);
 
-/// A peer from which nothing comes for so long is dead.
+/// A peer that has been silent for this long is disconnected.
 const DEAD: Duration = Duration::from_secs(40);
 
 pub(crate) fn websocket_call() -> Call {
@@ -74,48 +69,50 @@ impl Socket {
             let now = Instant::now();
             let mut socket = Self { stream, at: at.clone(), heard: now, ping: now + PING };
             socket.send(Message::text(SUBSCRIBE)).await?;
-            match socket.said().await?.data {
+            match socket.next_result().await?.data {
                 None => Ok(socket),
-                Some(_) => Err(socket.odd("an event before the subscription was confirmed")),
+                Some(_) => Err(socket.malformed("an event before the subscription was confirmed")),
             }
         };
         let after = limits.timeout;
         timeout(after, whole).await.unwrap_or(Err(Error::TimedOut { at: at.clone(), after }))
     }
 
-    /// The next block. Dropping the future loses nothing.
+    /// The next block. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<NewBlock, Error> {
         loop {
-            if let Some(data) = self.said().await?.data {
+            if let Some(data) = self.next_result().await?.data {
                 let header = data.value.header;
                 let height =
-                    header.height.parse().map_err(|_| self.odd("a header without a height in it"))?;
+                    header.height.parse().map_err(|_| self.malformed("a header without a height in it"))?;
                 let parent = hash_or_none(&header.last_block_id.hash)
-                    .map_err(|_| self.odd("a parent's hash that is none"))?;
+                    .map_err(|_| self.malformed("a parent's hash that is none"))?;
                 return Ok(NewBlock { chain_id: header.chain_id, height, parent });
             }
         }
     }
 
-    async fn said(&mut self) -> Result<Said, Error> {
+    async fn next_result(&mut self) -> Result<EventResult, Error> {
         let body = self.message().await?;
-        match rpc::open(&body, None).map_err(|e| self.odd(e.reason()))? {
-            Opened::Result(result) => serde_json::from_slice(&result).map_err(|e| self.odd(&e.to_string())),
-            Opened::Fault(fault) => Err(Error::Faulty {
+        match rpc::decode(&body, None).map_err(|e| self.malformed(e.reason()))? {
+            RpcResponse::Result(result) => {
+                serde_json::from_slice(&result).map_err(|e| self.malformed(&e.to_string()))
+            }
+            RpcResponse::Error(error) => Err(Error::Faulty {
                 at: self.at.clone(),
-                code: fault.code,
-                said: excerpt(fault.said.as_bytes()),
+                code: error.code,
+                said: excerpt(error.message.as_bytes()),
             }),
         }
     }
 
-    /// The next text. Pings the peer meanwhile; its own pings are answered by the library.
+    /// The next message. Sends pings meanwhile; the library answers the peer's pings.
     async fn message(&mut self) -> Result<Bytes, Error> {
         loop {
             let message = tokio::select! {
                 message = self.stream.next() => message,
                 () = sleep_until(self.ping) => {
-                    self.stir().await?;
+                    self.send_ping().await?;
                     continue;
                 }
             };
@@ -130,7 +127,7 @@ impl Socket {
         }
     }
 
-    async fn stir(&mut self) -> Result<(), Error> {
+    async fn send_ping(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         if now - self.heard >= DEAD {
             return Err(Error::TimedOut { at: self.at.clone(), after: DEAD });
@@ -151,14 +148,14 @@ impl Socket {
         Error::Cut { at: self.at.clone(), got: 0, reason: excerpt(reason.as_bytes()) }
     }
 
-    fn odd(&self, reason: &str) -> Error {
+    fn malformed(&self, reason: &str) -> Error {
         Error::Malformed { at: self.at.clone(), reason: excerpt(reason.as_bytes()) }
     }
 }
 
 /// The `result` of a message: empty for the confirmation.
 #[derive(Deserialize)]
-struct Said {
+struct EventResult {
     data: Option<Data>,
 }
 

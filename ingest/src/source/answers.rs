@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chain::Vm;
 use node::retry::Backoff;
-use node::{Answer, Origin, Standing};
+use node::{Answer, EndpointStatus, Origin};
 
 use super::blocks::BlockSource;
 use super::{retry_until, retry_with};
@@ -77,9 +77,9 @@ impl BlockSource {
     /// An endpoint that has announced the height, if that is at the head; endpoints alternate from height to height.
     fn announced_by(&self, height: u64) -> Option<Origin> {
         let endpoints = self.tools.node.comet.endpoints();
-        let trusted = |standing| matches!(standing, Standing::Well | Standing::NeverSeen);
+        let trusted = |standing| matches!(standing, EndpointStatus::Healthy | EndpointStatus::NeverSeen);
         let mut announcing = Vec::new();
-        for endpoint in endpoints.iter().filter(|endpoint| trusted(endpoint.standing)) {
+        for endpoint in endpoints.iter().filter(|endpoint| trusted(endpoint.status)) {
             let Some(tip) = endpoint.height.filter(|tip| *tip >= height) else { continue };
             if tip - height >= HEAD {
                 return None;

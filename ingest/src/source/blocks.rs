@@ -166,7 +166,7 @@ impl BlockSource {
     /// The `/block` answers for the height of `block` from the other endpoints.
     pub(crate) async fn blocks_of_others(&self, block: &Block) -> Vec<Bytes> {
         let origin = block.origins.as_ref().map(|origins| &origins.block);
-        let all = self.tools.node.comet.block_of_each(block.height).await;
+        let all = self.tools.node.comet.block_from_all(block.height).await;
         all.into_iter()
             .filter(|(endpoint, _)| Some(endpoint) != origin)
             .filter_map(|(_, answer)| answer.ok())

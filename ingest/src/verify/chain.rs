@@ -171,7 +171,7 @@ impl Chain {
     /// The return value of a contract call in the state of an indexed height.
     pub(super) async fn call(&self, to: [u8; 20], data: &[u8], height: u64) -> Result<Vec<u8>, node::Error> {
         let unserved =
-            || node::Error::Unaskable { at: node::Site::default(), reason: "no JSON-RPC".to_owned() };
+            || node::Error::InvalidRequest { at: node::Site::default(), reason: "no JSON-RPC".to_owned() };
         let evm = self.node.evm.as_ref().ok_or_else(unserved)?;
         let calls = [ContractCall { to, data: data.to_vec() }];
         evm.calls(&calls, &self.client.settled.contract_state(height))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ingest::{Config, Error, Verify};
-use node::{Endpoints, Limits, Node, Standing};
+use node::{EndpointStatus, Endpoints, Limits, Node};
 use replay::{Addresses, Call, Options, Recording, ReplayNode};
 use schema::digest::TableDigest;
 use store::{MemStore, Store};
@@ -70,7 +70,7 @@ async fn index(node: &Arc<Node>, servers: &[&ReplayNode], config: Config) -> Arc
 
 /// Who is known to have lied: of CometBFT's servers, of REST and of the EVM's.
 fn liars(node: &Node) -> Vec<bool> {
-    node.endpoints().iter().map(|endpoint| endpoint.lies > 0).collect()
+    node.endpoints().iter().map(|endpoint| endpoint.false_answers > 0).collect()
 }
 
 /// One endpoint of three tells `lie`: what is indexed is true, and it is known who lied.
@@ -159,7 +159,7 @@ async fn an_endpoint_of_another_chain_among_others_is_not_asked() {
     let mut live = Live::start(Arc::clone(&node), config, shared).await.unwrap();
     live.reach(&chain, PART).await.unwrap();
     live.stop().await.unwrap();
-    assert_eq!(node.comet.endpoints()[1].standing, Standing::WrongChain);
+    assert_eq!(node.comet.endpoints()[1].status, EndpointStatus::WrongChain);
     assert_eq!(foreign.asked(Call::Block), 0);
 }
 
@@ -217,7 +217,7 @@ async fn a_trusted_block_that_is_not_the_chains_is_never_passed() {
     let mut live = Live::start(Arc::clone(&clients_of), config.clone(), shared).await.unwrap();
     // The node is asked about blocks 20 and 21 again and again, and block 20 is never handed on.
     let mut heads = clients_of.comet.heads();
-    timeout(MINUTE, heads.wait_for(|endpoints| endpoints[0].lies >= 8)).await.unwrap().unwrap();
+    timeout(MINUTE, heads.wait_for(|endpoints| endpoints[0].false_answers >= 8)).await.unwrap().unwrap();
     assert!(live.marks.blocks.borrow_and_update().height < 20);
     live.stop().await.unwrap();
 
@@ -227,7 +227,7 @@ async fn a_trusted_block_that_is_not_the_chains_is_never_passed() {
     let from_20 = Config { start_height: Some(20), ..config.clone() };
     let mut live = Live::start(Arc::clone(&clients_of), from_20, Arc::clone(&shared) as _).await.unwrap();
     let mut heads = clients_of.comet.heads();
-    timeout(MINUTE, heads.wait_for(|endpoints| endpoints[0].lies >= 4)).await.unwrap().unwrap();
+    timeout(MINUTE, heads.wait_for(|endpoints| endpoints[0].false_answers >= 4)).await.unwrap().unwrap();
     assert_eq!(live.marks.blocks.borrow_and_update().height, 0);
     live.stop().await.unwrap();
 

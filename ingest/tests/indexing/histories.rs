@@ -147,7 +147,7 @@ async fn a_false_last_block_is_taken_back(honest: usize, verify: Verify) {
     live.reach(&chain, 155).await.unwrap();
     live.stop().await.unwrap();
     assert_eq!(scene.digest(), undisturbed(&chain, 155).await);
-    let lies: Vec<_> = node.comet.endpoints().iter().map(|endpoint| endpoint.lies).collect();
+    let lies: Vec<_> = node.comet.endpoints().iter().map(|endpoint| endpoint.false_answers).collect();
     assert!(lies.iter().take(honest.len()).all(|lies| *lies == 0), "{lies:?}");
 }
 
@@ -232,7 +232,7 @@ async fn an_endpoint_on_a_fork_of_its_own_is_not_followed() {
     live.stop().await.unwrap();
     assert_eq!(scene.digest(), undisturbed(&chain, 170).await);
     assert_eq!(scene.rewinds(), 0);
-    let lies: Vec<bool> = node.comet.endpoints().iter().map(|endpoint| endpoint.lies > 0).collect();
+    let lies: Vec<bool> = node.comet.endpoints().iter().map(|endpoint| endpoint.false_answers > 0).collect();
     assert_eq!(lies, [false, true]);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use node::{Endpoints, Error, Node, Standing};
+use node::{EndpointStatus, Endpoints, Error, Node};
 
 use crate::scripted::{Asked, Play, Server, json, limits, nowhere, result};
 
@@ -44,23 +44,23 @@ async fn node(rest: &[&Server], evm: &[&Says]) -> Node {
 }
 
 /// How the EVM servers stand after one more check.
-async fn standings(node: &Node) -> Vec<Standing> {
+async fn standings(node: &Node) -> Vec<EndpointStatus> {
     node.verify_chain("c-1").await.unwrap();
     let states = node.endpoints().into_iter();
-    states.filter(|state| state.origin.service() == "json-rpc").map(|state| state.standing).collect()
+    states.filter(|state| state.origin.service() == "json-rpc").map(|state| state.status).collect()
 }
 
 #[tokio::test]
 async fn an_evm_server_of_another_chain_stays_unasked_when_the_right_one_is_away() {
     let (right, stray) = (says(1).await, says(2).await);
     let node = node(&[], &[&right, &stray]).await;
-    assert_eq!(standings(&node).await, [Standing::Well, Standing::WrongChain]);
+    assert_eq!(standings(&node).await, [EndpointStatus::Healthy, EndpointStatus::WrongChain]);
     right.is_up.store(false, Ordering::Relaxed);
-    assert_eq!(standings(&node).await[1], Standing::WrongChain);
+    assert_eq!(standings(&node).await[1], EndpointStatus::WrongChain);
     node.evm.as_ref().unwrap().block_number().await.unwrap_err();
     assert_eq!(stray.server.count(), 2, "its chain id alone");
     right.is_up.store(true, Ordering::Relaxed);
-    assert_eq!(standings(&node).await, [Standing::Well, Standing::WrongChain]);
+    assert_eq!(standings(&node).await, [EndpointStatus::Healthy, EndpointStatus::WrongChain]);
 }
 
 #[tokio::test]
@@ -68,9 +68,9 @@ async fn who_was_taken_for_a_stranger_has_no_voice_before_all_have_spoken() {
     let (right, stray, away) = (says(1).await, says(2).await, says(1).await);
     away.is_up.store(false, Ordering::Relaxed);
     let node = node(&[], &[&right, &stray, &away]).await;
-    assert_eq!(standings(&node).await[..2], [Standing::Well, Standing::WrongChain]);
+    assert_eq!(standings(&node).await[..2], [EndpointStatus::Healthy, EndpointStatus::WrongChain]);
     right.is_up.store(false, Ordering::Relaxed);
-    assert_eq!(standings(&node).await[1], Standing::WrongChain);
+    assert_eq!(standings(&node).await[1], EndpointStatus::WrongChain);
 }
 
 #[tokio::test]
@@ -78,9 +78,9 @@ async fn a_stranger_that_was_alone_at_first_is_found_out_when_the_right_one_come
     let (right, stray) = (says(1).await, says(2).await);
     right.is_up.store(false, Ordering::Relaxed);
     let node = node(&[], &[&right, &stray]).await;
-    assert_eq!(standings(&node).await[1], Standing::Well);
+    assert_eq!(standings(&node).await[1], EndpointStatus::Healthy);
     right.is_up.store(true, Ordering::Relaxed);
-    assert_eq!(standings(&node).await, [Standing::Well, Standing::WrongChain]);
+    assert_eq!(standings(&node).await, [EndpointStatus::Healthy, EndpointStatus::WrongChain]);
 }
 
 #[tokio::test]

@@ -121,7 +121,7 @@ async fn the_height_goes_into_the_header_and_the_body_into_a_post() {
 async fn a_path_that_no_request_can_hold_is_refused_without_asking() {
     let server = Server::always(json("{}")).await;
     let error = rest(&server).get("/a b\r\nx: y", None).await.unwrap_err();
-    assert!(matches!(error, Error::Unaskable { .. }), "{error:?}");
+    assert!(matches!(error, Error::InvalidRequest { .. }), "{error:?}");
     assert_eq!((error.kind(), server.count()), (Kind::Permanent, 0));
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use node::{Comet, EndpointState, Endpoints, Error, Kind, Node, Rest, Standing, Url};
+use node::{Comet, EndpointState, EndpointStatus, Endpoints, Error, Kind, Node, Rest, Url};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -93,12 +93,15 @@ async fn one_that_is_behind_is_still_asked_if_the_other_cannot_help() {
 async fn a_status_tells_height_hash_and_age() {
     let server = node(&at(7), None).await;
     let comet = comet([&server]);
-    assert_eq!(comet.endpoints()[0].standing, Standing::NeverSeen);
+    assert_eq!(comet.endpoints()[0].status, EndpointStatus::NeverSeen);
     watching(&comet, HOUR, async {
         let state = until(&comet, |state| state.height == Some(7)).await;
         let mut hash = [0; 32];
         hash[31] = 7;
-        assert_eq!((state.hash, state.earliest, state.standing), (Some(hash), Some(3), Standing::Well));
+        assert_eq!(
+            (state.hash, state.earliest, state.status),
+            (Some(hash), Some(3), EndpointStatus::Healthy)
+        );
         assert!(state.seen.is_some() && !state.by_websocket && !state.catching_up);
     })
     .await;
@@ -324,15 +327,15 @@ async fn an_endpoint_of_another_chain_is_named_and_not_asked_until_it_is_right()
         assert_eq!(comet.block(7).await.unwrap().origin.host(), &**good.url.host());
         assert_eq!(comet.status().await.unwrap().chain_id, "c-1");
     }
-    assert_eq!((stray.count(), comet.endpoints()[0].standing), (1, Standing::WrongChain));
+    assert_eq!((stray.count(), comet.endpoints()[0].status), (1, EndpointStatus::WrongChain));
     watching(&comet, OFTEN, async {
         chain.store(1, Ordering::Relaxed);
-        until(&comet, |state| state.standing == Standing::Well).await;
+        until(&comet, |state| state.status == EndpointStatus::Healthy).await;
     })
     .await;
     drop(log);
     assert_eq!(comet.block(50).await.unwrap().origin.host(), &**stray.url.host());
-    let named = format!("comet {}: this is chain `c-2`, not `c-1`", stray.url.host());
+    let named = format!("endpoint=comet {} chain_id=\"c-2\" expected=\"c-1\"", stray.url.host());
     let told: Vec<_> = said.lines().into_iter().filter(|line| line.contains(&named)).collect();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("ERROR"), "{told:?}");

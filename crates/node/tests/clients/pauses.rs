@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use node::{Endpoints, Error, Node, Rest, Standing};
+use node::{EndpointStatus, Endpoints, Error, Node, Rest};
 
 use crate::heads::{OFTEN, comet, status, until, watching};
 use crate::logged::logged;
@@ -33,7 +33,7 @@ async fn no_check_is_made_during_an_ordered_pause() {
     let alone = Rest::new(vec![rest.url.clone()], limits()).unwrap();
     alone.verify_chain("c-1").await.unwrap_err();
     let error = alone.verify_chain("c-1").await.unwrap_err();
-    assert!(matches!(error, Error::Resting { .. }), "{error}");
+    assert!(matches!(error, Error::RateLimited { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn a_pause_that_is_ordered_instead_of_a_websocket_counts() {
     .await;
     let comet = comet([&server]);
     let (said, log) = logged();
-    watching(&comet, OFTEN, until(&comet, |state| state.standing == Standing::Barred)).await;
+    watching(&comet, OFTEN, until(&comet, |state| state.status == EndpointStatus::RateLimited)).await;
     drop(log);
     assert!(
         said.lines()[0].contains("HTTP 429, the server limits requests and asks for a pause of 30s"),
@@ -53,7 +53,7 @@ async fn a_pause_that_is_ordered_instead_of_a_websocket_counts() {
         said.lines()
     );
     let error = comet.block(5).await.unwrap_err();
-    assert!(matches!(error, Error::Resting { .. }), "{error}");
+    assert!(matches!(error, Error::RateLimited { .. }), "{error}");
 }
 
 /// Takes as long as the pause, which is ordered in whole seconds and is longer than that between two websockets.

@@ -145,7 +145,7 @@ async fn an_ordered_pause_is_kept_to() {
     let first = alone.block(50).await.unwrap_err();
     assert_eq!(first.pause(), Some(Duration::from_secs(30)));
     let second = alone.block(50).await.unwrap_err();
-    assert!(matches!(second, Error::Resting { left, .. } if left <= Duration::from_secs(30)), "{second}");
+    assert!(matches!(second, Error::RateLimited { left, .. } if left <= Duration::from_secs(30)), "{second}");
     assert_eq!((second.kind(), server.count()), (Kind::Transient, 1));
 
     let (server, other) = (Server::always(busy()).await, Server::always(result(&block())).await);
@@ -179,7 +179,7 @@ async fn an_answer_to_what_was_under_way_does_not_end_an_ordered_pause() {
     let (answer, order) = tokio::join!(comet.block(50), order);
     assert_eq!((answer.unwrap().bytes, order.unwrap_err().pause()), (block().into(), Some(PAUSE)));
     let third = comet.block(52).await.unwrap_err();
-    assert!(matches!(third, Error::Resting { .. }), "{third}");
+    assert!(matches!(third, Error::RateLimited { .. }), "{third}");
     assert_eq!(server.count(), 2);
 }
 
@@ -192,7 +192,10 @@ async fn of_several_that_rest_the_first_to_be_ready_is_waited_for() {
         let comet = comet(servers.each_ref().map(|server| server.url.clone()));
         comet.block(50).await.unwrap_err();
         let error = comet.block(50).await.unwrap_err();
-        assert!(matches!(error, Error::Resting { left, .. } if left <= Duration::from_secs(20)), "{error}");
+        assert!(
+            matches!(error, Error::RateLimited { left, .. } if left <= Duration::from_secs(20)),
+            "{error}"
+        );
     }
 }
 

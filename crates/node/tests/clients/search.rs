@@ -157,7 +157,7 @@ async fn ranges_and_tags_that_a_server_does_not_take_are_fixed_noes() {
     let server = Server::always(result("null")).await;
     assert!(matches!(evm(&server).logs("{}").await.unwrap_err(), Error::Malformed { .. }));
     assert_eq!(evm(&server).finalized().await.unwrap(), None);
-    assert!(matches!(evm(&server).logs("{").await.unwrap_err(), Error::Unaskable { .. }));
+    assert!(matches!(evm(&server).logs("{").await.unwrap_err(), Error::InvalidRequest { .. }));
     for (code, said) in
         [(-32602, "invalid argument 0: hex string without 0x prefix"), (-32000, "finalized block not found")]
     {

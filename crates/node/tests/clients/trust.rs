@@ -1,6 +1,6 @@
 //! Who answered, and what becomes of who told something false.
 
-use node::{Answer, Comet, Endpoints, Error, Evm, Node, Origin, Standing, Url};
+use node::{Answer, Comet, EndpointStatus, Endpoints, Error, Evm, Node, Origin, Url};
 
 use crate::logged::logged;
 use crate::scripted::{Play, Server, limits, result};
@@ -68,14 +68,15 @@ async fn who_told_something_false_is_not_asked_while_there_is_another() {
     }
     assert_eq!((a.count(), b.count()), (asked.0, asked.1 + 6));
     let state = &comet.endpoints()[0];
-    assert_eq!((state.standing, state.lies), (Standing::Distrusted, 1));
+    assert_eq!((state.status, state.false_answers), (EndpointStatus::Distrusted, 1));
     assert!(state.last_error.as_ref().unwrap().ends_with("its block 5 is not the parent of block 6"));
-    assert_eq!(comet.endpoints()[1].standing, Standing::Well);
+    assert_eq!(comet.endpoints()[1].status, EndpointStatus::Healthy);
     let said = said.lines();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
         said[0].contains("ERROR")
-            && said[0].contains(&format!("comet {} told something false", a.url.host()))
+            && said[0].contains("the endpoint gave a false answer")
+            && said[0].contains(&format!("endpoint=comet {} reason=", a.url.host()))
     );
 }
 
@@ -89,7 +90,7 @@ async fn a_liar_that_goes_on_is_counted_each_time_and_logged_once() {
         comet.distrust(&liar, "lies");
     }
     drop(log);
-    assert_eq!((comet.endpoints()[0].lies, said.lines().len()), (50, 1));
+    assert_eq!((comet.endpoints()[0].false_answers, said.lines().len()), (50, 1));
 }
 
 #[tokio::test]
@@ -163,10 +164,14 @@ async fn an_evm_server_is_distrusted_by_itself() {
         assert_ne!(evm.trace_block(5).await.unwrap().origin, liar);
     }
     let standings: Vec<_> =
-        node.endpoints().iter().map(|state| (state.origin.service(), state.standing)).collect();
+        node.endpoints().iter().map(|state| (state.origin.service(), state.status)).collect();
     assert_eq!(
         standings,
-        [("comet", Standing::NeverSeen), ("json-rpc", Standing::Distrusted), ("json-rpc", Standing::Well)]
+        [
+            ("comet", EndpointStatus::NeverSeen),
+            ("json-rpc", EndpointStatus::Distrusted),
+            ("json-rpc", EndpointStatus::Healthy)
+        ]
     );
     assert_eq!(receipts[0].count(), 1);
 }

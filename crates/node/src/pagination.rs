@@ -1,6 +1,8 @@
-//! Lists that the SDK hands out in pages (`cosmos.base.query.v1beta1`).
+//! Paginated lists of the SDK (`cosmos.base.query.v1beta1`).
 //!
-//! Holds: a list is whole or an error, and asking for it ends.
+//! # Invariants
+//!
+//! A list is complete or an error, and the number of pages is bounded.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -31,7 +33,7 @@ impl Pagination {
 
 /// One page of a list.
 pub(crate) trait Page: for<'de> Deserialize<'de> {
-    /// What the list is of.
+    /// Item of the list.
     type Item;
 
     /// Its items, and where the next page is.

@@ -1,9 +1,13 @@
-//! Which chain the CometBFT, REST and EVM endpoints belong to.
+//! Verification of the chain id of CometBFT, REST and EVM endpoints.
 //!
-//! Holds: an endpoint of another chain is named in the log and not asked until it says the right one; one that does
-//! not answer is neither right nor wrong. CometBFT and REST servers say the chain id, EVM servers a number that is
-//! compared with what most of them say; once more than half of all servers have said the same number, or all have
-//! spoken, no later round decides otherwise. gRPC servers are not asked: they hand out descriptors only.
+//! CometBFT and REST servers report the chain id. EVM servers report a number (EIP-155), which is decided by
+//! majority. gRPC servers are not asked: they serve descriptors only.
+//!
+//! # Invariants
+//!
+//! * An endpoint of another chain is logged and not asked until it reports the right one. An endpoint that does not
+//!   answer is neither right nor wrong.
+//! * The EVM chain id is final once more than half of all servers reported the same number, or all have answered.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,29 +17,32 @@ use futures_util::future::{join_all, join3};
 use serde::Deserialize;
 use tokio::time::sleep;
 
+use crate::comet::Comet;
+use crate::cosmos::Rest;
 use crate::cosmos::json_of;
 use crate::endpoint::{Call, Endpoint};
+use crate::endpoint_head::EndpointState;
 use crate::error::Error;
-use crate::evm::{meaning, quantity};
-use crate::heads::EndpointState;
-use crate::member::Member;
+use crate::evm::Evm;
+use crate::evm::{classify, quantity};
+use crate::node::Node;
 use crate::pool::{Pool, better};
-use crate::{Comet, Evm, Node, Rest, Status};
+use crate::pooled_endpoint::PooledEndpoint;
+use crate::status::Status;
 
-/// How often the services without a height of their own are asked for their chain.
+/// Interval of chain checks for services without heights.
 const CHECK: Duration = Duration::from_mins(1);
 
 impl Node {
-    /// Asks every CometBFT, REST and EVM endpoint which chain it belongs to; gives CometBFT's status with the highest
-    /// tip.
+    /// Asks every CometBFT, REST and EVM endpoint for its chain. Returns CometBFT's status with the highest tip.
     ///
-    /// As [`Comet::verify_chain`]; fails with [`Error::WrongChain`] too if all REST servers belong to another chain,
-    /// or all EVM servers to another than was found out before. That none of them answers is no failure.
+    /// As [`Comet::verify_chain`]. Also fails with [`Error::WrongChain`] if all REST servers belong to another chain,
+    /// or all EVM servers to another than the one decided before. Unreachable REST and EVM servers are no failure.
     pub async fn verify_chain(&self, chain_id: &str) -> Result<Status, Error> {
         let (status, rest, evm) =
             join3(self.comet.verify_chain(chain_id), self.verify_rest(chain_id), self.verify_evm()).await;
         for others in [rest, evm] {
-            // One that is down is no reason not to start.
+            // An unreachable server must not prevent the start.
             if let Err(error @ Error::WrongChain { .. }) = others {
                 return Err(error);
             }
@@ -43,11 +50,11 @@ impl Node {
         status
     }
 
-    /// [`Comet::watch`], and every minute which chain the REST and EVM servers belong to.
+    /// Runs [`Comet::watch`], and checks the chain of the REST and EVM servers every minute.
     pub async fn watch(&self, chain_id: &str, poll: Duration) -> Infallible {
         let others = async {
             loop {
-                // What fails is in the endpoints' records.
+                // Failures are in the endpoints' statistics.
                 let _said = join3(self.verify_rest(chain_id), self.verify_evm(), sleep(CHECK)).await;
             }
         };
@@ -57,12 +64,12 @@ impl Node {
         }
     }
 
-    /// What is known of every CometBFT, REST and EVM endpoint at this moment.
+    /// Current states of all CometBFT, REST and EVM endpoints.
     pub fn endpoints(&self) -> Vec<EndpointState> {
         self.pools().flat_map(|pool| pool.states().to_vec()).collect()
     }
 
-    /// The last failure of the first service that has no endpoint that answers; None while every service has one.
+    /// Last failure of the first service whose endpoints are all down.
     pub fn outage(&self) -> Option<String> {
         self.pools().find_map(|pool| {
             let states = pool.states();
@@ -92,14 +99,14 @@ impl Node {
 }
 
 impl Comet {
-    /// Asks every endpoint which chain it belongs to; gives the status with the highest tip. Those of another chain
-    /// are named in the log and not asked any more.
+    /// Asks every endpoint for its chain. Returns the status with the highest tip. Endpoints of another chain are
+    /// logged and not asked any more.
     ///
-    /// Fails with [`Error::WrongChain`] if every endpoint belongs to another chain, else only if none of the right
-    /// one answers.
+    /// Fails with [`Error::WrongChain`] if every endpoint belongs to another chain, otherwise only if no endpoint of
+    /// the right chain answers.
     pub async fn verify_chain(&self, chain_id: &str) -> Result<Status, Error> {
         self.expect_chain(chain_id);
-        let looks = join_all(self.pool().members().iter().map(|member| self.look(member))).await;
+        let looks = join_all(self.pool().members().iter().map(|member| self.fetch_status(member))).await;
         let (mut best, mut failure) = (None::<Status>, None);
         for outcome in looks {
             match outcome {
@@ -113,18 +120,18 @@ impl Comet {
         match (best, failure) {
             (Some(status), _) => Ok(status),
             (None, Some(error)) => Err(error),
-            // Never reached: a pool has at least one member, so there is a status or a failure.
+            // Unreachable: a pool has at least one member, so there is a status or a failure.
             (None, None) => self.status().await,
         }
     }
 }
 
 impl Rest {
-    /// Asks every server which chain it belongs to. Those of another chain are named in the log and not asked any
-    /// more. Fails if none of the right one answers, with [`Error::WrongChain`] if all are of another.
+    /// Asks every server for its chain. Servers of another chain are logged and not asked any more. Fails if no
+    /// server of the right chain answers, with [`Error::WrongChain`] if all are of another.
     pub async fn verify_chain(&self, chain_id: &str) -> Result<(), Error> {
         #[derive(Deserialize)]
-        struct Said {
+        struct NodeInfoAnswer {
             default_node_info: Info,
         }
         #[derive(Deserialize)]
@@ -135,10 +142,10 @@ impl Rest {
         let call = Call::get(path, path.to_owned());
         let attempt = async |endpoint: Arc<Endpoint>| {
             let answer = json_of(&endpoint, &call).await?;
-            let said: Said = crate::comet::parsed(&endpoint, &call, &answer)?;
+            let said: NodeInfoAnswer = crate::comet_rpc::parsed(&endpoint, &call, &answer)?;
             Ok(said.default_node_info.network)
         };
-        let said = join_all(self.pool().members().iter().map(|m| self.pool().put(m, &call, &attempt))).await;
+        let said = join_all(self.pool().members().iter().map(|m| self.pool().send(m, &call, &attempt))).await;
         let (mut right, mut failure) = (false, None);
         for (member, said) in self.pool().members().iter().zip(said) {
             let network = match said {
@@ -148,7 +155,7 @@ impl Rest {
                     continue;
                 }
             };
-            if self.pool().belongs(member, chain_id, &network) {
+            if self.pool().check_chain_id(member, chain_id, &network) {
                 right = true;
             } else {
                 let (at, want) = (member.endpoint.site(&call), chain_id.to_owned());
@@ -160,47 +167,49 @@ impl Rest {
 }
 
 impl Evm {
-    /// Asks every server for its chain's EIP-155 id. Those that say another one than most do, or than the first of
-    /// two, are named in the log and not asked any more.
+    /// Asks every server for its EIP-155 chain id. Servers that differ from the majority, or from the first of two,
+    /// are logged and not asked any more.
     ///
-    /// Fails if none answers, and with [`Error::WrongChain`] if the right id was found out before and every server
-    /// now says another.
+    /// Fails if no server answers, and with [`Error::WrongChain`] if the id was decided before and every server now
+    /// reports another.
     pub async fn verify_chain(&self) -> Result<(), Error> {
         let members = self.pool().members();
         if let [_alone] = members {
-            // Nobody to compare it with.
+            // A single server cannot be compared.
             return Ok(());
         }
-        let question = self.question("eth_chainId", "[]");
+        let request = self.request("eth_chainId", "[]");
         let attempt = async |endpoint: Arc<Endpoint>| {
-            let result = question.put_as(&endpoint, meaning).await?;
+            let result = request.send_with(&endpoint, classify).await?;
             let reason = || format!("{} is no chain id", crate::error::excerpt(&result));
             quantity(&result)
-                .ok_or_else(|| Error::Malformed { at: endpoint.site(&question.call), reason: reason() })
+                .ok_or_else(|| Error::Malformed { at: endpoint.site(&request.call), reason: reason() })
         };
-        let said = join_all(members.iter().map(|m| self.pool().put(m, &question.call, &attempt))).await;
+        let said = join_all(members.iter().map(|m| self.pool().send(m, &request.call, &attempt))).await;
         let heard: Vec<Option<u64>> = said.iter().map(|said| said.as_ref().ok().copied()).collect();
-        if let (None, Some(found)) = (self.chain().get(), found_out(&heard)) {
+        if let (None, Some(found)) = (self.chain().get(), decided(&heard)) {
             self.chain().get_or_init(|| found);
         }
-        // As long as it is not found out, those that were taken for strangers have no voice: they would readmit
-        // themselves as soon as the others are silent.
-        let has_voice = |member: &Member| member.record().foreign.is_none();
+        // Until the id is decided, excluded servers do not vote: they would readmit themselves as soon as the others
+        // are unreachable.
+        let has_voice = |member: &PooledEndpoint| member.stats().chain_mismatch.is_none();
         let voices = members.iter().zip(&heard).filter(|(member, _)| has_voice(member));
-        let so_far = || most_said(voices.filter_map(|(_, said)| *said));
+        let so_far = || most_frequent(voices.filter_map(|(_, said)| *said));
         let Some(want) = self.chain().get().copied().or_else(so_far) else {
             return said.into_iter().find_map(Result::err).map_or(Ok(()), Err);
         };
         let (mut right, mut failure) = (false, None);
         for (member, said) in members.iter().zip(said) {
             match said {
-                Ok(said) if self.pool().belongs(member, &want.to_string(), &said.to_string()) => right = true,
+                Ok(said) if self.pool().check_chain_id(member, &want.to_string(), &said.to_string()) => {
+                    right = true
+                }
                 Ok(said) => {
                     let (at, want, got) =
-                        (member.endpoint.site(&question.call), want.to_string(), said.to_string());
+                        (member.endpoint.site(&request.call), want.to_string(), said.to_string());
                     failure = Some(better(failure, Error::WrongChain { at, want, got }));
                 }
-                // Whoever does not answer has said nothing.
+                // An unreachable server is neither right nor wrong.
                 Err(error) => failure = Some(better(failure, error)),
             }
         }
@@ -208,20 +217,20 @@ impl Evm {
     }
 }
 
-/// What is said most often, and earliest among equals.
-fn most_said(all: impl Iterator<Item = u64>) -> Option<u64> {
+/// The most frequent value; the earliest among equals.
+fn most_frequent(all: impl Iterator<Item = u64>) -> Option<u64> {
     let all: Vec<_> = all.collect();
     let times = |one: u64| all.iter().filter(|said| **said == one).count();
     // `max_by_key` takes the last of equals.
     all.iter().copied().rev().max_by_key(|said| times(*said))
 }
 
-/// What servers of a chain say beyond doubt: more than half of all have said it, or all have spoken and it was said
-/// most often. Silence, such as that of a node that is restarted, leaves it open: else a stranger that is alone for a
-/// moment would be right for ever.
-fn found_out(heard: &[Option<u64>]) -> Option<u64> {
+/// The decided chain id: reported by more than half of all servers, or the most frequent once all have answered.
+/// Missing answers leave it undecided; otherwise a server of another chain that is alone for a moment would decide
+/// for ever.
+fn decided(heard: &[Option<u64>]) -> Option<u64> {
     let said: Vec<u64> = heard.iter().flatten().copied().collect();
-    let most = most_said(said.iter().copied())?;
+    let most = most_frequent(said.iter().copied())?;
     let times = said.iter().filter(|one| **one == most).count();
     (times * 2 > heard.len() || said.len() == heard.len()).then_some(most)
 }
@@ -232,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_majority_decides_and_the_first_of_equals() {
-        let most = |said: &[u64]| most_said(said.iter().copied());
+        let most = |said: &[u64]| most_frequent(said.iter().copied());
         assert_eq!(most(&[1, 2, 2]), Some(2));
         assert_eq!(most(&[1, 2]), Some(1));
         assert_eq!(most(&[3]), Some(3));
@@ -241,10 +250,10 @@ mod tests {
 
     #[test]
     fn silence_leaves_the_chain_open_unless_most_of_all_have_said_the_same() {
-        assert_eq!(found_out(&[Some(1), Some(2)]), Some(1));
-        assert_eq!(found_out(&[Some(1), None]), None);
-        assert_eq!(found_out(&[None, Some(2), Some(2)]), Some(2));
-        assert_eq!(found_out(&[None, Some(1), Some(2)]), None);
-        assert_eq!(found_out(&[None, None]), None);
+        assert_eq!(decided(&[Some(1), Some(2)]), Some(1));
+        assert_eq!(decided(&[Some(1), None]), None);
+        assert_eq!(decided(&[None, Some(2), Some(2)]), Some(2));
+        assert_eq!(decided(&[None, Some(1), Some(2)]), None);
+        assert_eq!(decided(&[None, None]), None);
     }
 }

@@ -1,27 +1,25 @@
-//! What the modules of a chain keep: contracts, resources, accounts, balances.
+//! REST queries of chain modules: contracts, Move resources, accounts, balances and denoms.
 //!
-//! Holds: each query is at the path that its function names, in the state of a height or, with `None`, of the latest
-//! block; what a caller puts in is encoded, so that it cannot become another question. A module's fixed no is
-//! [`Error::Refused`]; a height whose state is gone is an error with [`Error::is_pruned`].
+//! # Invariants
+//!
+//! * A query reads the state of a height, or of the latest block with `None`.
+//! * Arguments are percent-encoded, so that they cannot change the path or the query.
+//! * A module's permanent rejection is [`Error::Refused`]; a pruned height is an error with [`Error::is_pruned`].
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use bytes::Bytes;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
-use tracing::warn;
 
-use crate::cosmos::{Rest, answer_of, malformed};
-use crate::endpoint::{Call, Endpoint};
+use crate::accounts::{Account, encoded};
+use crate::cosmos::Rest;
+use crate::endpoint::Call;
 use crate::error::Error;
-use crate::pages::{Page, Pagination, page_path};
+use crate::pagination::{Page, Pagination, page_path};
 use crate::state_at::StateAt;
 
 /// Accounts in a page.
 const ACCOUNTS: usize = 100;
-
-/// What stays as it is in a struct tag, an address or a denom; all else is encoded.
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b':').remove(b'_').remove(b'-').remove(b'.');
 
 /// One page of the accounts of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,12 +70,12 @@ impl Rest {
     ) -> Result<AccountsPage, Error> {
         #[derive(Deserialize)]
         struct Answer {
-            accounts: Vec<Entry>,
+            accounts: Vec<Account>,
             pagination: Option<Pagination>,
         }
         let path = page_path("/cosmos/auth/v1beta1/accounts", ACCOUNTS, key);
         let read = |answer: Answer| AccountsPage {
-            addresses: answer.accounts.into_iter().filter_map(Entry::address).collect(),
+            addresses: answer.accounts.into_iter().filter_map(Account::address).collect(),
             next: Pagination::next(answer.pagination),
         };
         self.ask_for(Call::get(&path, path.clone()).in_state(state), read).await
@@ -117,11 +115,7 @@ impl Rest {
     }
 }
 
-fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, PLAIN).to_string()
-}
-
-/// Makes nothing of a fixed no.
+/// Maps a permanent rejection to `None`.
 fn known<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Ok(found) => Ok(Some(found)),
@@ -146,63 +140,6 @@ impl TryFrom<String> for Address {
             Err(_) => Err(format!("{text:?} is no address of 20 bytes in hex")),
         }
     }
-}
-
-/// An account of any kind: the kinds wrap each other (SDK `auth`, `vesting`; Initia's contract and object accounts).
-#[derive(Deserialize)]
-struct Entry {
-    #[serde(rename = "@type", default)]
-    kind: String,
-    address: Option<String>,
-    #[serde(default)]
-    sequence: Option<String>,
-    base_account: Option<Box<Entry>>,
-    base_vesting_account: Option<Box<Entry>>,
-}
-
-impl Entry {
-    fn address(self) -> Option<String> {
-        let kind = self.kind.clone();
-        if let Some(address) = self.find(|entry| entry.address.take()) {
-            return Some(address);
-        }
-        warn!("an account of kind {kind:?} has no address that is known how to find, left out");
-        None
-    }
-
-    /// A member of the outermost account that has it.
-    fn find(self, member: impl Fn(&mut Self) -> Option<String>) -> Option<String> {
-        let mut next = Some(Box::new(self));
-        while let Some(mut entry) = next {
-            if let Some(found) = member(&mut entry) {
-                return Some(found);
-            }
-            next = entry.base_account.or(entry.base_vesting_account);
-        }
-        None
-    }
-}
-
-/// `/cosmos/auth/v1beta1/accounts/{address}`: the next sequence of an account; 0 where there is no such account.
-pub(crate) async fn sequence_of(
-    endpoint: &Endpoint,
-    address: &str,
-    height: Option<u64>,
-) -> Result<u64, Error> {
-    #[derive(Deserialize)]
-    struct Answer {
-        account: Entry,
-    }
-    let path = format!("/cosmos/auth/v1beta1/accounts/{}", encoded(address));
-    let call = Call::get(&path, path.clone()).in_state(height);
-    let answer = match answer_of(endpoint, &call).await {
-        Err(Error::Refused { .. }) => return Ok(0),
-        answer => answer?,
-    };
-    let answer: Answer = serde_json::from_slice(&answer).map_err(|e| malformed(endpoint, &call, &e))?;
-    let sequence = answer.account.find(|entry| entry.sequence.take()).and_then(|text| text.parse().ok());
-    let reason = || "an account without a sequence".to_owned();
-    sequence.ok_or_else(|| Error::Malformed { at: endpoint.site(&call), reason: reason() })
 }
 
 #[derive(Deserialize)]

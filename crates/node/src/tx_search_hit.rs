@@ -1,8 +1,10 @@
-//! Transactions as a search finds them: where they are, how they ended, and their events.
+//! Transactions as a search returns them: position, outcome and events.
 //!
-//! Holds: attributes are plain text, whatever the node's version: CometBFT up to 0.34 writes keys and values in
-//! base64, 0.37 and later as they are. Which of the two it is, is told from all keys of a transaction together, since
-//! a single plain key may look like base64.
+//! # Invariants
+//!
+//! Attributes are plain text for every node version. CometBFT up to 0.34 encodes keys and values in base64, 0.37 and
+//! later do not. The encoding is derived from all keys of a transaction together, because a single plain key may look
+//! like base64.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,15 +18,15 @@ pub struct FoundTx {
     pub hash: [u8; 32],
     /// The block's height.
     pub height: u64,
-    /// The place in the block, from 0. REST does not tell it: 0 there.
+    /// Position in the block, from 0. REST does not report it: 0 there.
     pub index: u32,
-    /// 0 if the transaction did what it says.
+    /// 0 on success.
     pub code: u32,
     /// The module whose code it is; empty where `code` is 0.
     pub codespace: String,
-    /// Why it failed, in the module's words (`log` of CometBFT, `raw_log` of REST). Old nodes also write successes.
+    /// Text of the failure, from the module (`log` of CometBFT, `raw_log` of REST). Old nodes also log successes.
     pub log: String,
-    /// What happened, in order.
+    /// Events in order.
     pub events: Vec<FoundEvent>,
 }
 
@@ -93,7 +95,7 @@ struct Attribute {
 }
 
 impl CometTx {
-    /// The error says which member is not what it must be.
+    /// Fails with the name of the invalid member.
     pub(crate) fn found(self) -> Result<FoundTx, String> {
         let CometResult { code, codespace, log, events } = self.tx_result;
         Ok(FoundTx {

@@ -1,18 +1,20 @@
-//! The executor of a rollup's bridge: opinit-bots' REST, which has the proofs that withdrawals are claimed with.
+//! Client of an OPinit bridge executor (opinit-bots' REST): the withdrawal proofs that claims on the L1 need.
 //!
-//! Holds: "not seen yet" is told from a failure; what the executor says is handed on and not checked: the L1 checks a
-//! proof when it is used.
+//! # Invariants
+//!
+//! * A withdrawal that the executor has not seen yet is `None`, not an error.
+//! * Proofs are returned unchecked: the L1 checks a proof when it is used.
 
 use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Deserialize;
 
-use crate::SetupError;
 use crate::endpoint::{Call, Endpoint};
 use crate::error::{Error, excerpt};
 use crate::limits::Limits;
 use crate::pool::Pool;
+use crate::setup_error::SetupError;
 use crate::url::Url;
 
 /// Asks the executors of one bridge.
@@ -20,16 +22,16 @@ pub struct Executor {
     pool: Pool,
 }
 
-/// A withdrawal from the rollup (L2), as its bridge's executor knows it. It does not say whether it was claimed.
+/// A withdrawal from the rollup (L2), as the executor reports it. Whether it was claimed is not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withdrawal {
     /// `l2_sequence`: counts the withdrawals of the bridge.
     pub sequence: u64,
-    /// Who withdraws, on the L2. That of a refused deposit is the text that was given as its receiver.
+    /// Sender on the L2. For a refused deposit, the text that was given as its receiver.
     pub from: String,
-    /// Who gets it, on the L1.
+    /// Receiver on the L1.
     pub to: String,
-    /// How much, in base units, decimal.
+    /// Amount in base units, decimal.
     pub amount: String,
     /// The denom on the L1.
     pub denom: String,
@@ -66,7 +68,7 @@ struct Coin {
     amount: String,
 }
 
-/// All that the executor says when it has no such withdrawal (`executor/querier.go`).
+/// The executor's text for an unknown withdrawal (`executor/querier.go`).
 const UNKNOWN: &str = "failed to query withdrawal";
 
 impl Executor {

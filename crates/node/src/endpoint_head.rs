@@ -1,7 +1,10 @@
-//! What is known of every endpoint of a service, for whoever wants to follow the chain's head or to show it.
+//! Head of every endpoint of a service: the last height, hash and status that are known of it.
 //!
-//! Holds: a receiver has the newest state of all endpoints, in configured order, and is woken by every change of a
-//! height, a standing or a count; nothing of an address but host and port is in it.
+//! # Invariants
+//!
+//! * A receiver has the newest state of all endpoints, in configured order, and is woken by every change of a height,
+//!   a status or a count.
+//! * No part of an address but host and port is in it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,68 +12,68 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::Instant;
 
 use crate::origin::Origin;
-use crate::status::Status;
-use crate::websocket::NewBlock;
+use crate::status::{NewBlock, Status};
 
-/// How an endpoint stands.
+/// Whether an endpoint is asked, and why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Standing {
-    /// It is asked in its turn.
-    Well,
-    /// It failed several times in a row and is asked last.
-    Cooling,
-    /// It ordered a pause and is not asked until that is over.
-    Barred,
-    /// It said something that was proved false, and is asked only if all others did too.
+pub enum EndpointStatus {
+    /// Answers, and is asked in its turn.
+    Healthy,
+    /// Failed several times in a row; asked last.
+    BackingOff,
+    /// Ordered a pause and is not asked until it is over.
+    RateLimited,
+    /// Gave a provably false answer; asked only if all others did too.
     Distrusted,
-    /// It belongs to another chain and is not asked.
+    /// Serves another chain; not asked.
     WrongChain,
-    /// It has not answered anything yet. It is asked in its turn.
+    /// Has not answered anything yet; asked in its turn.
     NeverSeen,
 }
 
-/// What is known of one endpoint.
+/// Published state of one endpoint.
 #[derive(Debug, Clone)]
 pub struct EndpointState {
-    /// Which one.
+    /// The endpoint.
     pub origin: Origin,
-    /// Height of the last block that it is known to have, by what it says itself.
+    /// Height of its last block, as it reported itself.
     pub height: Option<u64>,
-    /// Hash of the block at `height`, where that came from `/status`: an event does not tell it.
+    /// Hash of the block at `height`, if `/status` reported it: an event does not contain it.
     pub hash: Option<[u8; 32]>,
-    /// Hash of the block before, where `height` came from an event.
+    /// Hash of the parent block, if an event reported `height`.
     pub parent: Option<[u8; 32]>,
-    /// Height of the oldest block that it has.
+    /// Height of its oldest block.
     pub earliest: Option<u64>,
-    /// Whether it is still fetching old blocks.
+    /// Whether it is still syncing old blocks.
     pub catching_up: bool,
-    /// When it last told its height.
+    /// When it last reported its height.
     pub seen: Option<Instant>,
-    /// How it stood when this state was made; some standings end by time alone.
-    pub standing: Standing,
-    /// Requests that failed, of all.
+    /// Status when this state was made; some end by time alone.
+    pub status: EndpointStatus,
+    /// Failed requests.
     pub failures: u64,
-    /// Answers that were proved false.
-    pub lies: u64,
-    /// The last thing that was wrong with it in words: a failure, a lack such as a pruned height, something proved
-    /// false. That it is not that far or refuses a single question is none.
+    /// Provably false answers.
+    pub false_answers: u64,
+    /// Text of its last fault: a failure, a gap such as a pruned height, or a false answer. "Not yet" and the
+    /// rejection of a single request are no faults.
     pub last_error: Option<String>,
-    /// Whether its new blocks are told by a live websocket.
+    /// Whether a live websocket delivers its new blocks.
     pub by_websocket: bool,
-    /// Since when it does not answer: neither its status nor several other questions in a row. None while it does.
+    /// Start of the current outage: its status, or several requests in a row, failed.
     pub down_since: Option<Instant>,
 }
 
 impl EndpointState {
-    /// The height that it is believed to have.
+    /// Height of an endpoint that is neither distrusted nor of another chain.
     pub(crate) fn trusted_height(&self) -> Option<u64> {
-        self.height.filter(|_| !matches!(self.standing, Standing::Distrusted | Standing::WrongChain))
+        self.height
+            .filter(|_| !matches!(self.status, EndpointStatus::Distrusted | EndpointStatus::WrongChain))
     }
 }
 
-/// What an endpoint has told of its chain.
+/// Head of the chain as one endpoint reported it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct EndpointHead {
     pub(crate) height: Option<u64>,
     pub(crate) hash: Option<[u8; 32]>,
     pub(crate) parent: Option<[u8; 32]>,
@@ -80,8 +83,8 @@ pub(crate) struct Known {
     pub(crate) by_websocket: bool,
 }
 
-impl Known {
-    /// How much speaks for asking it about a height; the least is best.
+impl EndpointHead {
+    /// Preference for a call about `height`; the least is best.
     pub(crate) fn rank(&self, height: u64) -> u8 {
         match self.height {
             Some(top) if top < height => 2,
@@ -91,8 +94,8 @@ impl Known {
         }
     }
 
-    /// It told its status when it was asked at a moment. If an event has come since, that is newer.
-    pub(crate) fn stated(&mut self, status: &Status, asked: Instant) {
+    /// Updates from a status that was requested at `asked`. A later event is newer.
+    pub(crate) fn on_status(&mut self, status: &Status, asked: Instant) {
         self.earliest = Some(status.earliest_height);
         self.catching_up = status.catching_up;
         let overtaken =
@@ -104,9 +107,9 @@ impl Known {
         self.seen = Some(Instant::now());
     }
 
-    /// Its websocket told a new block. One that is not above the known height is no news: a status that came
-    /// first said so already, and only a status tells that a node has been set back.
-    pub(crate) fn event(&mut self, block: &NewBlock) {
+    /// Updates from a websocket event. Only a higher block is news: an earlier status may have reported the same, and
+    /// only a status shows that a node was reset.
+    pub(crate) fn on_event(&mut self, block: &NewBlock) {
         if self.height.is_none_or(|top| top < block.height) {
             self.move_to(block.height);
             (self.parent, self.seen) = (block.parent, Some(Instant::now()));
@@ -121,21 +124,20 @@ impl Known {
         news
     }
 
-    /// It answered about a height that it was not known to have. Without a height of its own words nothing is
-    /// concluded: an old block says nothing about the tip.
-    pub(crate) fn reached(&mut self, height: u64) -> bool {
+    /// Updates from an answer about `height`. Only raises a known height: an old block does not show the tip.
+    pub(crate) fn on_answer(&mut self, height: u64) -> bool {
         self.height.is_some_and(|top| top < height) && self.move_to(height)
     }
 
-    /// It named its tip in a refusal.
-    pub(crate) fn named(&mut self, tip: u64, now: Instant) -> bool {
+    /// Updates from the tip in a "not yet" error.
+    pub(crate) fn on_not_yet(&mut self, tip: u64, now: Instant) -> bool {
         self.seen = Some(now);
         self.move_to(tip)
     }
 }
 
-/// The highest height that any trusted endpoint of the leading service is known to have, shared by the services of a
-/// node. In a [`crate::Node`] that is CometBFT: an EVM index may be far behind the chain that it follows.
+/// Highest height of any trusted endpoint of the leading service, shared by the services of a node. In a
+/// [`crate::Node`] CometBFT leads: an EVM index may be far behind its chain.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tip(Arc<AtomicU64>);
 
@@ -149,14 +151,14 @@ impl Tip {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether a height is so near the tip that time counts. Never before a tip is known.
+    /// Whether latency matters at this height. False before a tip is known.
     pub(crate) fn is_near(&self, height: u64) -> bool {
         let tip = self.get();
         tip > 0 && height.saturating_add(NEAR) >= tip
     }
 }
 
-/// So many blocks below the tip are still the head.
+/// Distance from the tip within which a height is "near".
 const NEAR: u64 = 2;
 
 #[cfg(test)]
@@ -165,8 +167,8 @@ mod tests {
 
     use super::*;
 
-    fn known(height: Option<u64>, earliest: Option<u64>) -> Known {
-        Known { height, earliest, ..Known::default() }
+    fn known(height: Option<u64>, earliest: Option<u64>) -> EndpointHead {
+        EndpointHead { height, earliest, ..EndpointHead::default() }
     }
 
     #[test]
@@ -180,10 +182,10 @@ mod tests {
     #[test]
     fn an_answer_raises_a_known_height_and_does_not_make_one_up() {
         let mut known = known(Some(5), None);
-        assert!(known.reached(6) && !known.reached(6) && !known.reached(2));
+        assert!(known.on_answer(6) && !known.on_answer(6) && !known.on_answer(2));
         assert_eq!(known.height, Some(6));
-        assert!(!Known::default().reached(6));
-        assert!(known.named(4, Instant::now()), "a node can be reset");
+        assert!(!EndpointHead::default().on_answer(6));
+        assert!(known.on_not_yet(4, Instant::now()), "a node can be reset");
         assert_eq!(known.height, Some(4));
     }
 
@@ -198,14 +200,14 @@ mod tests {
             catching_up: false,
         };
         let told = |height| NewBlock { chain_id: "c-1".to_owned(), height, parent: Some([6; 32]) };
-        let (mut known, asked) = (Known::default(), Instant::now());
-        known.event(&told(9));
-        known.event(&told(8));
+        let (mut known, asked) = (EndpointHead::default(), Instant::now());
+        known.on_event(&told(9));
+        known.on_event(&told(8));
         assert_eq!((known.height, known.parent), (Some(9), Some([6; 32])));
         known.seen = Some(asked + Duration::from_secs(1));
-        known.stated(&status(8), asked);
+        known.on_status(&status(8), asked);
         assert_eq!((known.height, known.hash), (Some(9), None));
-        known.stated(&status(8), Instant::now());
+        known.on_status(&status(8), Instant::now());
         assert_eq!((known.height, known.hash, known.parent), (Some(8), Some([7; 32]), None));
     }
 

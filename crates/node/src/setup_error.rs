@@ -1,0 +1,35 @@
+//! Failures to set clients up.
+
+/// Failure to set clients up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// A service without addresses.
+    #[error("no address for {service}; give at least one")]
+    NoUrls {
+        /// The service.
+        service: &'static str,
+    },
+    /// A gRPC address that is more than scheme, host and port.
+    #[error("grpc address `{url}`: {reason}")]
+    GrpcAddress {
+        /// The address without credentials and path.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An https address and nothing to check certificates with.
+    #[error(
+        "no root certificates on this system ({reason}), needed for https addresses; install the package \
+         `ca-certificates` or set SSL_CERT_FILE"
+    )]
+    NoRoots {
+        /// Error text of the system.
+        reason: String,
+    },
+    /// The TLS library refuses its own settings.
+    #[error("TLS cannot be set up: {reason}")]
+    Tls {
+        /// Error text of the library.
+        reason: String,
+    },
+}
