@@ -9,7 +9,7 @@ use indicatif::MultiProgress;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::settings::{Log, LogFormat};
+use crate::settings::log::{Log, LogFormat};
 
 /// Standard error, shared by the log and the progress bar so that neither tears the other.
 #[derive(Clone, Debug)]

@@ -13,12 +13,12 @@ use routing_api::Service;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, watch};
 use web::app::App;
-use web::cors::Cors;
 use web::limits::Limits;
 use web::server::{Server, default_workers};
 
 use crate::serve::VERSION;
 use crate::settings::given::{Given, Router};
+use crate::settings::routing::RouteSettings;
 use crate::settings::value::Origin;
 use crate::settings::{self, Settings, Value, Values, keys};
 use crate::{interrupt, logging, output, reread, runtime};
@@ -51,23 +51,6 @@ pub(crate) enum RouteCommand {
         #[arg(long)]
         online: bool,
     },
-}
-
-/// What a routing service needs to be told.
-#[derive(Clone, Debug)]
-pub(crate) struct RouteSettings {
-    /// Directory of the registry.
-    pub(crate) registry: PathBuf,
-    /// Directory of the database.
-    pub(crate) data: PathBuf,
-    /// Where it listens.
-    pub(crate) listen: SocketAddr,
-    /// Which web pages may read the answers.
-    pub(crate) cors: Cors,
-    /// What a client may take of the server; what a body may have is the routing interface's own matter.
-    pub(crate) limits: Limits,
-    /// How transfers are followed.
-    pub(crate) tracker: tracker::Options,
 }
 
 /// Serves, or checks; a registry with errors is told by the exit code 1.

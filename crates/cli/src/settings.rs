@@ -15,12 +15,13 @@
 mod file;
 pub(crate) mod given;
 pub(crate) mod keys;
+pub(crate) mod log;
 pub(crate) mod print;
 mod read;
+pub(crate) mod routing;
 pub(crate) mod units;
 pub(crate) mod value;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -33,31 +34,15 @@ use query::EmptyCursor;
 use web::cors::Cors;
 use web::limits::Limits;
 
+use self::log::{Filter, Log};
 pub(crate) use self::read::missing;
-use self::read::{Address, CACHE, Cursor, Filter, LOOK_AHEAD, POLL_MS, Reader, Text};
+use self::read::{Address, CACHE, Cursor, LOOK_AHEAD, POLL_MS, Reader, Text};
+use self::routing::RouteSettings;
 use self::units::{ByteSize, Span};
-pub(crate) use self::value::{Error, Value};
-use crate::route::RouteSettings;
+pub(crate) use self::value::{Error, Value, Values};
 
 /// Pause before a daemon tries again what the node cannot do.
 const TRY_AGAIN: Duration = Duration::from_secs(15);
-
-/// Values by the name of their setting.
-pub(crate) type Values = BTreeMap<&'static str, Value>;
-
-/// How logs are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LogFormat {
-    Text,
-    Json,
-}
-
-/// What is logged and how.
-#[derive(Clone, Debug)]
-pub(crate) struct Log {
-    pub(crate) filter: String,
-    pub(crate) format: LogFormat,
-}
 
 /// The effective settings. What has no default may be absent.
 #[derive(Clone, Debug)]

@@ -9,8 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER,
-    VARY,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
 };
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -27,7 +26,7 @@ use crate::meter::{Meter, NO_ENDPOINT};
 use crate::percent::decode_segment;
 use crate::query::Query;
 use crate::refusal::Refusal;
-use crate::reply::{JSON, Reply};
+use crate::reply::Reply;
 use crate::router::{Found, Route, RouteError, Router};
 
 /// Below this a compressed body saves no packet (`indexer-api.md` §1.7).
@@ -92,7 +91,7 @@ impl<A> App<A> {
     pub fn get(&self, target: &str) -> Response<Bytes> {
         match Request::get(target).body(()) {
             Ok(request) => self.respond(&request.into_parts().0, b""),
-            Err(_) => refused(&Refusal::bad_request("the request target is not a path")),
+            Err(_) => Refusal::bad_request("the request target is not a path").response(),
         }
     }
 
@@ -109,7 +108,7 @@ impl<A> App<A> {
                 self.told(route, request, outcome, begun)
             }
             Ok(Target::Answer(response)) => self.untold(request, response),
-            Err(refusal) => self.untold(request, refused(&refusal)),
+            Err(refusal) => self.untold(request, refusal.response()),
         }
     }
 
@@ -132,7 +131,7 @@ impl<A> App<A> {
     /// Answers a request that did not get as far as its handler, or not to the handler's end.
     pub(crate) fn refuse(&self, request: &Parts, refusal: &Refusal) -> Response<Bytes> {
         self.route(request).map_or(&self.unrouted, |route| &route.meter).count(refusal.status());
-        self.opened(request, refused(refusal))
+        self.opened(request, refusal.response())
     }
 
     pub(crate) fn cors(&self) -> &Cors {
@@ -154,7 +153,7 @@ impl<A> App<A> {
     ) -> Response<Bytes> {
         let response = match logged(route, outcome) {
             Ok(reply) => answered(route, request, reply),
-            Err(refusal) => refused(&refusal),
+            Err(refusal) => refusal.response(),
         };
         route.meter.observe(response.status(), begun.elapsed());
         self.opened(request, response)
@@ -300,22 +299,7 @@ fn content_encoding(coding: Coding) -> Option<HeaderValue> {
 }
 
 fn method_not_allowed(allow: &'static str) -> Response<Bytes> {
-    let mut response = refused(&Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"));
+    let mut response = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed").response();
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
-    response
-}
-
-/// A refusal as a response, without CORS.
-pub(crate) fn refused(refusal: &Refusal) -> Response<Bytes> {
-    let status = refusal.status();
-    let mut response = Response::new(refusal.body());
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-    // A 404 may be reused for as long as a cache likes, unless told not to; a height comes into being.
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Some(seconds) = refusal.retry_after() {
-        headers.insert(RETRY_AFTER, seconds.into());
-    }
     response
 }

@@ -8,13 +8,13 @@ use std::net::IpAddr;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
+use crate::limits::MAX_PATH_PARAMS;
 use crate::query::Query;
-use crate::router::MAX_SEGMENTS;
 
 /// One request, as its handler sees it.
 pub struct Call<'a> {
     pub(crate) names: &'a [&'static str],
-    pub(crate) values: [Cow<'a, str>; MAX_SEGMENTS],
+    pub(crate) values: [Cow<'a, str>; MAX_PATH_PARAMS],
     pub(crate) query: Query<'a>,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],

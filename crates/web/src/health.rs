@@ -10,7 +10,6 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response};
 
-use crate::app::refused;
 use crate::refusal::Refusal;
 
 /// The methods of both paths, as `Allow` lists them.
@@ -54,7 +53,7 @@ impl Health {
             Probe::Live => Ok(()),
             Probe::Ready => self.check(),
         };
-        ready.map_or_else(|reason| refused(&not_ready(&reason)), |()| well())
+        ready.map_or_else(|reason| not_ready(&reason).response(), |()| well())
     }
 
     /// The answer to a request that cannot be answered yet.

@@ -11,6 +11,9 @@ use http::StatusCode;
 
 use crate::clock::Clock;
 
+/// The most parameters that a path template can have.
+pub const MAX_PATH_PARAMS: usize = 4;
+
 /// What a client may take of a server. The defaults are those of `indexer-api.md` §1.7.
 #[derive(Clone, Debug)]
 pub struct Limits {

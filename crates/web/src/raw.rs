@@ -14,7 +14,6 @@ use hyper::service::Service;
 use tokio::net::TcpListener;
 
 use crate::answer::{Answer, CutShort, Progress};
-use crate::app::refused;
 use crate::limits::Limits;
 use crate::serve::Gate;
 use crate::service::{admit, last, read, within};
@@ -90,7 +89,7 @@ where
             };
             let reply = match body {
                 Ok(body) => handler(Request::from_parts(head, body)).await,
-                Err(refusal) => RawReply::Whole(last(refused(&refusal), &progress)),
+                Err(refusal) => RawReply::Whole(last(refusal.response(), &progress)),
             };
             match reply {
                 RawReply::Whole(response) => Ok(response.map(|bytes| Answer::whole(bytes, progress))),

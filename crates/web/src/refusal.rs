@@ -5,8 +5,11 @@
 use std::fmt::Display;
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
 use serde_json::Value;
+
+use crate::reply::JSON;
 
 /// Why a request is not answered: an HTTP status and a message for the client.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -124,6 +127,20 @@ impl Refusal {
         let info =
             self.hint.as_deref().map(|hint| format!(r#","info":{}"#, Value::from(hint))).unwrap_or_default();
         format!(r#"{{"code":{code},"message":{message},"details":{details}{info}}}"#).into()
+    }
+
+    /// The error as a response, before CORS headers are added.
+    pub(crate) fn response(&self) -> Response<Bytes> {
+        let mut response = Response::new(self.body());
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        // Without `no-store`, caches may keep a 404 for as long as they like, but a missing height may exist a second later.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(seconds) = self.retry_after() {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        response
     }
 
     /// 400 for a parameter whose escapes are broken or that is not UTF-8.

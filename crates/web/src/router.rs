@@ -9,10 +9,8 @@ use http::HeaderValue;
 
 use crate::endpoint::{Endpoint, Freshness, Method, Param};
 use crate::health::Probe;
+use crate::limits::MAX_PATH_PARAMS;
 use crate::meter::Meter;
-
-/// The most parameters a path template can have.
-pub const MAX_SEGMENTS: usize = 4;
 
 /// A mistake in a list of endpoints.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +27,7 @@ pub enum RouteError {
     )]
     Template(&'static str),
     /// Too many parameters.
-    #[error("`{0}`: over {MAX_SEGMENTS} parameters in a path")]
+    #[error("`{0}`: over {MAX_PATH_PARAMS} parameters in a path")]
     TooMany(&'static str),
     /// Template and declared parameters differ.
     #[error("`{path}`: parameter `{name}` is not both in the path and among the parameters")]
@@ -71,7 +69,7 @@ pub(crate) struct Found<'r, 'p, A: 'static> {
 
 #[derive(Default)]
 pub(crate) struct Values<'p> {
-    raw: [&'p str; MAX_SEGMENTS],
+    raw: [&'p str; MAX_PATH_PARAMS],
     len: usize,
 }
 
@@ -219,7 +217,7 @@ impl<A> Default for Node<A> {
 
 fn check_names<A>(endpoint: &Endpoint<A>, names: &[&'static str]) -> Result<(), RouteError> {
     let path = endpoint.path;
-    if names.len() > MAX_SEGMENTS {
+    if names.len() > MAX_PATH_PARAMS {
         return Err(RouteError::TooMany(path));
     }
     let declared: Vec<_> = endpoint

@@ -12,7 +12,8 @@ use chain::Timestamp;
 use tokio::sync::watch;
 use web::cors::Cors;
 
-use crate::route::{self, RouteSettings, Routing};
+use crate::route::{self, Routing};
+use crate::settings::routing::RouteSettings;
 
 /// Where the example registry is, seen from a directory above the recordings: in the repository, and beside an installed
 /// program.

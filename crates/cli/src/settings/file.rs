@@ -9,9 +9,8 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::Values;
 use super::keys::{self, KEYS};
-use super::value::{Error, Origin, Value};
+use super::value::{Error, Origin, Value, Values};
 
 /// The settings of the file at `path`.
 pub(crate) fn read(path: &Path) -> Result<Values, Error> {

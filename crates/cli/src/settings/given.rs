@@ -8,9 +8,9 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
+use super::file;
 use super::keys::{KEYS, Key, Scope};
-use super::value::{Origin, Value};
-use super::{Values, file};
+use super::value::{Error, Origin, Value, Values};
 
 const CONFIG: &str = "config";
 
@@ -87,7 +87,7 @@ pub(crate) struct Given<G> {
 
 impl<G> Given<G> {
     /// File < environment < flags.
-    pub(crate) fn merged(self) -> Result<Values, super::Error> {
+    pub(crate) fn merged(self) -> Result<Values, Error> {
         let mut values = self.file.as_deref().map(file::read).transpose()?.unwrap_or_default();
         values.extend(self.values);
         Ok(values)

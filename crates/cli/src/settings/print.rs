@@ -4,9 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::Values;
 use super::keys::{KEYS, Key};
-use super::value::{Origin, Value};
+use super::value::{Origin, Value, Values};
 
 /// Columns of the example's comments.
 const WIDTH: usize = 100;

@@ -8,16 +8,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ingest::Verify;
-use tracing_subscriber::EnvFilter;
+use query::EmptyCursor;
 use web::cors::Cors;
 use web::limits::{self, Limits, PathRate};
 
 use super::keys::{self, Key};
+use super::routing::RouteSettings;
 use super::units::{self, BadText, ByteSize, PerSecond, Span, choice};
-use super::value::Origin;
-use super::{Error, LogFormat, Value, Values};
-use crate::route::RouteSettings;
-use query::EmptyCursor;
+use super::value::{Error, Origin, Value, Values};
 
 pub(super) const LOOK_AHEAD: RangeInclusive<usize> = 1..=1024;
 pub(super) const POLL_MS: RangeInclusive<u128> = 10..=60_000;
@@ -189,30 +187,6 @@ impl FromStr for Proxy {
 
     fn from_str(text: &str) -> Result<Self, BadText> {
         text.parse().map(Self).map_err(|_| BadText::new(text, "an IP address, such as 10.0.0.1 or fd00::1"))
-    }
-}
-
-/// A filter of logs, checked and kept as text: the filter itself cannot be cloned.
-pub(super) struct Filter(pub(super) String);
-
-impl FromStr for Filter {
-    type Err = BadText;
-
-    fn from_str(text: &str) -> Result<Self, BadText> {
-        match EnvFilter::try_new(text) {
-            Ok(_) => Ok(Self(text.to_owned())),
-            Err(error) => {
-                Err(BadText::new(text, format!("a log filter such as info or info,ingest=debug: {error}")))
-            }
-        }
-    }
-}
-
-impl FromStr for LogFormat {
-    type Err = BadText;
-
-    fn from_str(text: &str) -> Result<Self, BadText> {
-        choice(text, &[("text", Self::Text), ("json", Self::Json)])
     }
 }
 

@@ -3,6 +3,7 @@
 //! What must hold: whatever the source, a value is parsed by the same code, and what is wrong with it is said with its
 //! place, its name and what is allowed; a secret in an address is not repeated.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -17,6 +18,9 @@ pub(crate) enum Origin {
     Environment,
     Flag,
 }
+
+/// Values by the name of their setting.
+pub(crate) type Values = BTreeMap<&'static str, Value>;
 
 /// One or more texts, and where they were found.
 #[derive(Clone, Debug)]
