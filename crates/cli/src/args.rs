@@ -7,7 +7,7 @@ use crate::demo::Demo;
 use crate::record::Record;
 use crate::replay::Replay;
 use crate::route::Route;
-use crate::settings::given::{Follower, Given, Service};
+use crate::settings::sources::{Follower, Service, Sources};
 
 /// The widest line of help.
 const WIDTH: usize = 110;
@@ -33,12 +33,12 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Indexes a node's chain and serves it, in one process
-    Run(Given<Service>),
+    Run(Sources<Service>),
     /// Indexes a node's chain
-    Ingest(Given<Service>),
+    Ingest(Sources<Service>),
     /// Serves a database that `run` or `ingest` writes, while they do
     #[command(after_help = FOLLOWS)]
-    Query(Given<Follower>),
+    Query(Sources<Follower>),
     /// Plans transfers between chains, makes the messages to sign, and follows them
     Route(Route),
     /// Indexes and serves a recorded chain: needs no node and no network
@@ -56,7 +56,7 @@ pub(crate) enum Command {
         #[arg(long)]
         example: bool,
         #[command(flatten)]
-        settings: Given<Service>,
+        settings: Sources<Service>,
     },
     /// Prints the interface as a Swagger 2.0 document
     Openapi {

@@ -36,10 +36,10 @@ pub(crate) const CHECKPOINT: &str = "checkpoint";
 const MAX_REQUEST: u64 = 1024;
 
 /// Who has connected and says nothing for so long is sent away.
-const PATIENCE: Duration = Duration::from_secs(10);
+const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A copy of a checkpoint takes no longer than this; what it keeps from deletion takes room.
-const KEPT: Duration = Duration::from_hours(12);
+const MAX_HOLD: Duration = Duration::from_hours(12);
 
 /// Where a checkpoint of the database in `data` is made: inside of it, because hard links need the same file system.
 pub(crate) fn checkpoint_in(data: &Path) -> PathBuf {
@@ -85,7 +85,7 @@ pub(crate) async fn serve(store: Arc<RocksStore>, busy: Arc<Semaphore>) -> Infal
             Ok((stream, _)) => answer(stream, &store, &busy).await,
             Err(error) => {
                 // Out of descriptors, for example: not at once again.
-                tokio::time::sleep(PATIENCE).await;
+                tokio::time::sleep(IO_TIMEOUT).await;
                 Err(error.into())
             }
         };
@@ -122,7 +122,7 @@ fn listen(data: &Path) -> io::Result<(Socket, UnixListener)> {
 async fn answer(stream: UnixStream, store: &Arc<RocksStore>, busy: &Arc<Semaphore>) -> anyhow::Result<()> {
     let (read, mut write) = stream.into_split();
     let (mut read, mut line) = (BufReader::new(read.take(MAX_REQUEST)), String::new());
-    timeout(PATIENCE, read.read_line(&mut line)).await.context("no request came in time")??;
+    timeout(IO_TIMEOUT, read.read_line(&mut line)).await.context("no request came in time")??;
     let request: Value = serde_json::from_str(&line).unwrap_or_default();
     let made = if request["request"] == CHECKPOINT {
         let (store, busy) = (Arc::clone(store), Arc::clone(busy).acquire_owned().await?);
@@ -136,17 +136,17 @@ async fn answer(stream: UnixStream, store: &Arc<RocksStore>, busy: &Arc<Semaphor
     } else {
         Err(anyhow::anyhow!("no such request: this one is known: {{\"request\":\"{CHECKPOINT}\"}}"))
     };
-    let said = match &made {
+    let response = match &made {
         Ok(path) => json!({ "checkpoint": path }),
         Err(error) => json!({ "error": format!("{error:#}") }),
     };
-    let told = timeout(PATIENCE, write.write_all(format!("{said}\n").as_bytes())).await;
-    let Ok(path) = made else { return Ok(told??) };
+    let sent = timeout(IO_TIMEOUT, write.write_all(format!("{response}\n").as_bytes())).await;
+    let Ok(path) = made else { return Ok(sent??) };
     tracing::info!(path = %path.display(), "made a checkpoint");
-    if matches!(told, Ok(Ok(()))) {
+    if matches!(sent, Ok(Ok(()))) {
         // Nothing more is expected: this ends when the other side goes, or says something it should not.
-        drop(timeout(KEPT, read.read_u8()).await);
+        drop(timeout(MAX_HOLD, read.read_u8()).await);
     }
     tokio::task::spawn_blocking(move || discard(&path)).await??;
-    Ok(told??)
+    Ok(sent??)
 }

@@ -2,7 +2,7 @@
 //!
 //! | module | one job |
 //! |---|---|
-//! | `look` | what it is of, and one hash over it |
+//! | `inspect` | what it is of, and one hash over it |
 //! | `rollback` | takes back blocks |
 //! | `backup` | copies it, and makes a data directory of a copy |
 //! | `export` | writes it as lines of JSON |
@@ -14,7 +14,7 @@
 
 mod backup;
 mod export;
-mod look;
+mod inspect;
 mod node;
 mod reindex;
 mod rollback;
@@ -26,10 +26,10 @@ use schema::meta::{self, BlockLane, CallLane};
 use store::{RocksOptions, RocksStore, Snapshot};
 use tempfile::TempDir;
 
-use self::node::Mended;
+use self::node::DataAndNode;
 pub(crate) use self::verify::NotChecked;
 use crate::settings::Settings;
-use crate::settings::given::{Data, Given, Group};
+use crate::settings::sources::{Data, Group, Sources};
 use crate::{follow, logging};
 
 /// What to do with the database.
@@ -38,7 +38,7 @@ pub(crate) enum Db {
     /// Prints what the database is of, how far it has come, and how large it is
     Info {
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Prints one hash over all records: the same for the same chain and start height, on any machine
     Digest {
@@ -46,7 +46,7 @@ pub(crate) enum Db {
         #[arg(long)]
         tables: bool,
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Takes back all blocks above a height; what indexes must not be running
     Rollback {
@@ -54,21 +54,21 @@ pub(crate) enum Db {
         #[arg(long, value_name = "HEIGHT")]
         to: u64,
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Copies the database to a directory of backups, also while it is written
     Backup {
         #[command(flatten)]
         how: backup::How,
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Writes the database as lines of JSON (NDJSON, zstd), also while it is written
     Export {
         #[command(flatten)]
         what: export::What,
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Writes a backup to a data directory, which must be new or empty, and checks every file's checksum
     Restore {
@@ -79,7 +79,7 @@ pub(crate) enum Db {
         #[arg(long, value_name = "N")]
         backup: Option<u32>,
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Looks for damage: the database against itself and against the node; exits with 0 if it is sound, with 1 if
     /// something is wrong, with 2 if it could not be checked
@@ -87,7 +87,7 @@ pub(crate) enum Db {
         #[command(flatten)]
         how: verify::How,
         #[command(flatten)]
-        settings: Given<Mended>,
+        settings: Sources<DataAndNode>,
     },
     /// Takes back a height and all above it, whatever state they are in, and indexes them again; what indexes must not
     /// be running
@@ -96,15 +96,15 @@ pub(crate) enum Db {
         #[arg(long, value_name = "HEIGHT")]
         from: u64,
         #[command(flatten)]
-        settings: Given<Mended>,
+        settings: Sources<DataAndNode>,
     },
 }
 
 /// Does it.
 pub(crate) fn run(command: Db) -> anyhow::Result<()> {
     match command {
-        Db::Info { settings } => look::info(&start(settings)?),
-        Db::Digest { tables, settings } => look::print_digest(&start(settings)?, tables),
+        Db::Info { settings } => inspect::info(&start(settings)?),
+        Db::Digest { tables, settings } => inspect::print_digest(&start(settings)?, tables),
         Db::Rollback { to, settings } => rollback::roll_back(&start(settings)?, to),
         Db::Backup { how, settings } => backup::back_up(&start(settings)?, &how),
         Db::Export { what, settings } => export::export(&start(settings)?, &what),
@@ -114,8 +114,8 @@ pub(crate) fn run(command: Db) -> anyhow::Result<()> {
     }
 }
 
-fn start<G: Group>(given: Given<G>) -> anyhow::Result<Settings> {
-    let settings = Settings::new(&given.merged()?)?;
+fn start<G: Group>(sources: Sources<G>) -> anyhow::Result<Settings> {
+    let settings = Settings::new(&sources.merged()?)?;
     logging::start(&settings.log)?;
     Ok(settings)
 }

@@ -14,8 +14,8 @@ use anyhow::Context as _;
 use self::routing::RouteDemo;
 use crate::serve::Serving;
 use crate::settings::Settings;
-use crate::settings::given::{Given, Log};
-use crate::{interrupt, logging, output, run, runtime};
+use crate::settings::sources::{Log, Sources};
+use crate::{logging, output, run, runtime, shutdown};
 
 mod routing;
 
@@ -42,7 +42,7 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
     #[command(flatten)]
-    log: Given<Log>,
+    log: Sources<Log>,
 }
 
 /// Shows the chain until it is asked to stop.
@@ -55,7 +55,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
     let temporary = temporary.context("making a temporary directory")?;
     let data = Some(args.data.unwrap_or_else(|| temporary.path().join("index")));
     runtime::block_on_indexing(async {
-        let stop = interrupt::watch()?;
+        let stop = shutdown::watch()?;
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let settings = Settings { data, listen: args.listen, ..settings_of(&node, base)? };
         let recordings = dir.parent().unwrap_or(&dir);

@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep};
 use crate::metrics::Samples;
 use crate::serve::Serving;
 use crate::settings::Settings;
-use crate::settings::given::{Follower, Given};
-use crate::{interrupt, logging, metrics, ready, reread, runtime};
+use crate::settings::sources::{Follower, Sources};
+use crate::{logging, metrics, ready, reload, runtime, shutdown};
 
 /// How far behind the writer readers may be.
 const CATCH_UP_EVERY: Duration = Duration::from_millis(20);
@@ -32,16 +32,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// Runs until it is asked to stop, or until a newer version writes the database.
-pub(crate) fn query(given: Given<Follower>) -> anyhow::Result<()> {
-    let values = given.clone().merged()?;
+pub(crate) fn query(sources: Sources<Follower>) -> anyhow::Result<()> {
+    let values = sources.clone().merged()?;
     let settings = &Settings::new(&values)?;
     let data = settings.data()?;
     let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };
-    let (_screen, dial) = logging::start(&settings.log)?;
+    let (_screen, filter_handle) = logging::start(&settings.log)?;
     let own = own_dir()?;
     runtime::block_on(async {
-        let stop = interrupt::watch()?;
-        reread::on_hangup(given, values, dial)?;
+        let stop = shutdown::watch()?;
+        reload::on_hangup(sources, values, filter_handle)?;
         let samples = match settings.metrics {
             Some(at) => metrics::start(at, &stop).await?,
             None => Samples::default(),
@@ -87,7 +87,7 @@ async fn await_database(
         }
         tokio::select! {
             () = sleep(LOOK_EVERY) => {}
-            () = interrupt::stopped(stop) => return Ok(None),
+            () = shutdown::stopped(stop) => return Ok(None),
         }
     }
 }
@@ -116,7 +116,7 @@ async fn keep_up(
     loop {
         tokio::select! {
             () = sleep(pause) => {}
-            () = interrupt::stopped(stop) => return Ok(()),
+            () = shutdown::stopped(stop) => return Ok(()),
         }
         let store = Arc::clone(&store);
         // It reads files, and may wait for a slow request.

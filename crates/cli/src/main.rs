@@ -12,9 +12,9 @@
 //! | `control` | what the process that writes a database does for others |
 //! | `serve`, `metrics` | the JSON interface on a socket, and the operator's on another |
 //! | `ready` | what `/readyz` says |
-//! | `reread` | settings that change while the program runs |
+//! | `reload` | settings that change while the program runs |
 //! | `progress`, `logging`, `output` | what the operator sees |
-//! | `interrupt`, `running`, `runtime` | how the process stops, whether the one before stopped cleanly, and what it runs on |
+//! | `shutdown`, `running`, `runtime` | how the process stops, whether the one before stopped cleanly, and what it runs on |
 //!
 //! What must hold: a clean stop, also one by SIGINT or SIGTERM, exits with 0; a fault with 1; wrong usage, settings
 //! included, with 2, and so does a database that could not be checked; a database of another history than the node's, about
@@ -25,21 +25,21 @@ mod control;
 mod db;
 mod demo;
 mod follow;
-mod interrupt;
 mod logging;
 mod metrics;
 mod output;
 mod progress;
 mod ready;
 mod record;
+mod reload;
 mod replay;
-mod reread;
 mod route;
 mod run;
 mod running;
 mod runtime;
 mod serve;
 mod settings;
+mod shutdown;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -69,9 +69,9 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Route(args) => return route::run(args),
-        Command::Run(given) => run::run(given, true),
-        Command::Ingest(given) => run::run(given, false),
-        Command::Query(given) => follow::query(given),
+        Command::Run(sources) => run::run(sources, true),
+        Command::Ingest(sources) => run::run(sources, false),
+        Command::Query(sources) => follow::query(sources),
         Command::Demo(args) => demo::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Record(args) => record::run(args),

@@ -20,8 +20,8 @@ use tokio::time::sleep;
 use web::limits::Limits;
 use web::raw::{RawReply, serve_raw};
 
-use crate::interrupt;
 use crate::serve::{COMMIT, VERSION};
+use crate::shutdown;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
@@ -117,7 +117,7 @@ pub(crate) async fn start(at: SocketAddr, stop: &watch::Receiver<bool>) -> anyho
             std::future::ready(answer(&reader, request.uri().path()))
         };
         tokio::select! {
-            () = serve_raw(listener, limits, answer, interrupt::stopped(&stop)) => {}
+            () = serve_raw(listener, limits, answer, shutdown::stopped(&stop)) => {}
             () = keep(&handle) => {}
         }
     });

@@ -32,7 +32,7 @@ const BEHIND: u64 = 100;
 
 /// Where everything stands at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Standing {
+struct Snapshot {
     /// The height of the chain, or of the blocks if the node is behind them.
     target: u64,
     /// The height of the node.
@@ -47,7 +47,7 @@ struct Standing {
     done: u64,
 }
 
-impl Standing {
+impl Snapshot {
     fn of(marks: &Marks) -> Self {
         let (blocks, node) = (*marks.blocks.borrow(), marks.chain.borrow().height);
         Self {
@@ -105,13 +105,13 @@ pub(crate) async fn report(
             () = head(&mut moved), if !reporter.at_head => {}
         }
         let is_node_down = heads.borrow().iter().all(|endpoint| endpoint.down_since.is_some());
-        reporter.see(Instant::now(), Standing::of(&marks), is_node_down);
+        reporter.see(Instant::now(), Snapshot::of(&marks), is_node_down);
     }
 }
 
 /// Waits until all lanes have what the chain has.
 async fn head(marks: &mut Marks) {
-    while !Standing::of(marks).is_at_head() {
+    while !Snapshot::of(marks).is_at_head() {
         marks.moved().await;
     }
 }
@@ -120,17 +120,17 @@ struct Reporter {
     screen: Screen,
     caught_up: watch::Sender<bool>,
     bar: Option<ProgressBar>,
-    pace: Pace,
+    pace: RateWindow,
     at_head: bool,
     logged: Option<Instant>,
 }
 
 impl Reporter {
     fn new(screen: Screen, caught_up: watch::Sender<bool>) -> Self {
-        Self { screen, caught_up, bar: None, pace: Pace::default(), at_head: false, logged: None }
+        Self { screen, caught_up, bar: None, pace: RateWindow::default(), at_head: false, logged: None }
     }
 
-    fn see(&mut self, now: Instant, standing: Standing, is_node_down: bool) {
+    fn see(&mut self, now: Instant, standing: Snapshot, is_node_down: bool) {
         self.pace.see(now, standing);
         standing.measure();
         if standing.is_at_head() && !self.at_head {
@@ -146,7 +146,7 @@ impl Reporter {
         }
     }
 
-    fn arrive(&mut self, now: Instant, standing: Standing) {
+    fn arrive(&mut self, now: Instant, standing: Snapshot) {
         self.hide();
         self.at_head = true;
         self.logged = Some(now);
@@ -160,7 +160,7 @@ impl Reporter {
         self.caught_up.send_replace(true);
     }
 
-    fn is_due(&self, now: Instant, standing: Standing) -> bool {
+    fn is_due(&self, now: Instant, standing: Snapshot) -> bool {
         let rates = self.pace.rates();
         // Where the blocks are at the head, a lane that stands still has logged the reason.
         let waits = standing.target - standing.blocks < BEHIND && rates.per_kilosecond == 0;
@@ -169,8 +169,8 @@ impl Reporter {
         self.logged.is_none_or(|logged| now.duration_since(logged) >= every)
     }
 
-    fn log(&mut self, now: Instant, standing: Standing) {
-        let Standing { target, node, blocks: height, .. } = standing;
+    fn log(&mut self, now: Instant, standing: Snapshot) {
+        let Snapshot { target, node, blocks: height, .. } = standing;
         let (internal_tx_height, rich_list_height) = (standing.calls, standing.rich);
         // The first line would have no rates.
         if self.logged.replace(now).is_none() {
@@ -203,7 +203,7 @@ impl Reporter {
         );
     }
 
-    fn draw(&mut self, standing: Standing) {
+    fn draw(&mut self, standing: Snapshot) {
         let bars = self.screen.bars();
         let bar = self.bar.get_or_insert_with(|| {
             let style = ProgressStyle::with_template("{bar:30} {pos}/{len} blocks  {msg}");
@@ -238,7 +238,7 @@ impl Drop for Reporter {
 
 /// What was seen in the last [`RATE_OVER`].
 #[derive(Debug, Default)]
-struct Pace(VecDeque<(Instant, Standing)>);
+struct RateWindow(VecDeque<(Instant, Snapshot)>);
 
 /// Speeds of each lane, in whole numbers a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -255,8 +255,8 @@ struct Rates {
     moved: u64,
 }
 
-impl Pace {
-    fn see(&mut self, now: Instant, standing: Standing) {
+impl RateWindow {
+    fn see(&mut self, now: Instant, standing: Snapshot) {
         self.0.push_back((now, standing));
         while self.0.len() > 2 && now.duration_since(self.0[1].0) >= RATE_OVER {
             self.0.pop_front();
@@ -272,7 +272,7 @@ impl Pace {
             let rate = (u128::from(units) * millis_per_unit).checked_div(millis).unwrap_or(0);
             u64::try_from(rate).unwrap_or(u64::MAX)
         };
-        let grown = |of: fn(&Standing) -> Option<u64>| Some(of(to)?.saturating_sub(of(from)?));
+        let grown = |of: fn(&Snapshot) -> Option<u64>| Some(of(to)?.saturating_sub(of(from)?));
         let (blocks, calls, rich) =
             (to.blocks.saturating_sub(from.blocks), grown(|s| s.calls), grown(|s| s.rich));
         Rates {
@@ -302,16 +302,16 @@ impl Rates {
 mod tests {
     use super::*;
 
-    fn at(blocks: u64, calls: u64) -> Standing {
+    fn at(blocks: u64, calls: u64) -> Snapshot {
         let (target, txs) = (1_000, 10 * blocks);
-        Standing { target, node: target, blocks, txs, calls: Some(calls), rich: None, done: calls }
+        Snapshot { target, node: target, blocks, txs, calls: Some(calls), rich: None, done: calls }
     }
 
     #[test]
     fn rates_are_of_each_lane_and_over_the_last_seconds_only() {
         let start = Instant::now();
         let second = |n| start + Duration::from_secs(n);
-        let mut pace = Pace::default();
+        let mut pace = RateWindow::default();
         assert_eq!(pace.rates(), Rates::default());
         pace.see(second(0), at(0, 0));
         pace.see(second(100), at(200, 100));
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn blocks_have_a_rate_while_traces_stand_still() {
         let start = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = RateWindow::default();
         pace.see(start, at(5, 5));
         pace.see(start + Duration::from_secs(5), at(300, 5));
         let rates = pace.rates();
@@ -337,16 +337,16 @@ mod tests {
 
     #[test]
     fn an_index_whose_node_is_behind_it_is_not_at_the_head() {
-        let whole = Standing { done: 1_000, ..at(1_000, 1_000) };
+        let whole = Snapshot { done: 1_000, ..at(1_000, 1_000) };
         assert!(whole.is_at_head());
-        assert!(!Standing { node: 450, ..whole }.is_at_head());
+        assert!(!Snapshot { node: 450, ..whole }.is_at_head());
         assert!(!at(1_000, 999).is_at_head());
     }
 
     #[test]
     fn nothing_moving_has_no_remaining_time() {
         let start = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = RateWindow::default();
         pace.see(start, at(5, 5));
         assert_eq!(pace.rates().remaining(995), None);
         pace.see(start + Duration::from_secs(3), at(5, 5));
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn a_slow_node_still_has_a_remaining_time() {
         let start = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = RateWindow::default();
         pace.see(start, at(5, 5));
         pace.see(start + Duration::from_secs(10), at(6, 6));
         assert_eq!(pace.rates().blocks, 0);

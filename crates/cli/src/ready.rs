@@ -14,7 +14,7 @@ use tokio::time::Instant;
 const FOLLOWER_LAG: Duration = Duration::from_secs(5);
 
 /// The node tells its height every few seconds; after this long without, nobody knows how far behind we are.
-const SILENCE: Duration = Duration::from_mins(1);
+const MAX_STATUS_AGE: Duration = Duration::from_mins(1);
 
 /// What the readiness of an index depends on, as far as it is known.
 pub(crate) struct Readiness {
@@ -50,12 +50,12 @@ impl Readiness {
 }
 
 /// Ready while the blocks are indexed up to `lag` below what the node last said of itself, and an endpoint that can be
-/// believed and has our blocks said so lately: one that is behind them knows nothing of newer ones. Lanes that come after the
+/// trusted and has our blocks said so lately: one that is behind them knows nothing of newer ones. Lanes that come after the
 /// blocks do not matter.
 fn at_head(marks: &Marks, endpoints: &[EndpointState], lag: u64) -> Result<(), String> {
     let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
-    let heard = endpoints.iter().filter_map(Heard::of).collect::<Vec<_>>();
-    not_silent(&heard, blocks.saturating_sub(lag))?;
+    let statuses = endpoints.iter().filter_map(LastStatus::of).collect::<Vec<_>>();
+    check_freshness(&statuses, blocks.saturating_sub(lag))?;
     let behind = chain.saturating_sub(blocks);
     if behind <= lag {
         return Ok(());
@@ -65,32 +65,32 @@ fn at_head(marks: &Marks, endpoints: &[EndpointState], lag: u64) -> Result<(), S
 
 /// What an endpoint last said of itself.
 #[derive(Clone, Copy)]
-struct Heard {
+struct LastStatus {
     at: Instant,
     height: u64,
-    believed: bool,
+    trusted: bool,
 }
 
-impl Heard {
-    /// None if nothing was heard of it yet.
+impl LastStatus {
+    /// None if nothing was statuses of it yet.
     fn of(endpoint: &EndpointState) -> Option<Self> {
-        let believed = !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain);
-        Some(Self { at: endpoint.seen?, height: endpoint.height.unwrap_or(0), believed })
+        let trusted = !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain);
+        Some(Self { at: endpoint.seen?, height: endpoint.height.unwrap_or(0), trusted })
     }
 }
 
-/// Ready while somebody who can be believed and has the block at `height` was heard of lately, or nobody was to be heard of
+/// Ready while somebody who can be trusted and has the block at `height` was statuses of lately, or nobody was to be statuses of
 /// yet.
-fn not_silent(heard: &[Heard], height: u64) -> Result<(), String> {
-    let known = heard.iter().filter(|endpoint| endpoint.believed && endpoint.height >= height);
+fn check_freshness(statuses: &[LastStatus], height: u64) -> Result<(), String> {
+    let known = statuses.iter().filter(|endpoint| endpoint.trusted && endpoint.height >= height);
     match known.map(|endpoint| endpoint.at.elapsed()).min() {
-        Some(ago) if ago <= SILENCE => Ok(()),
+        Some(ago) if ago <= MAX_STATUS_AGE => Ok(()),
         Some(ago) => Err(format!(
             "no endpoint of the node that has height {height} has answered for {} s",
             ago.as_secs()
         )),
-        None if heard.is_empty() => Ok(()),
-        None => Err(format!("no endpoint of the node that can be believed has height {height}")),
+        None if statuses.is_empty() => Ok(()),
+        None => Err(format!("no trusted endpoint of the node has height {height}")),
     }
 }
 
@@ -137,20 +137,20 @@ mod tests {
     #[test]
     fn an_index_whose_node_is_silent_is_not_ready() {
         let now = Instant::now();
-        let long_ago = now.checked_sub(SILENCE + Duration::from_secs(3)).unwrap();
-        let heard = |at, height| Heard { at, height, believed: true };
+        let long_ago = now.checked_sub(MAX_STATUS_AGE + Duration::from_secs(3)).unwrap();
+        let statuses = |at, height| LastStatus { at, height, trusted: true };
         let reason = "no endpoint of the node that has height 90 has answered for 63 s";
-        let silent = heard(long_ago, 100);
-        assert_eq!(not_silent(&[silent, silent], 90), Err(reason.to_owned()));
-        assert_eq!(not_silent(&[silent, heard(now, 90)], 90), Ok(()), "one is enough");
-        assert_eq!(not_silent(&[], 90), Ok(()));
+        let silent = statuses(long_ago, 100);
+        assert_eq!(check_freshness(&[silent, silent], 90), Err(reason.to_owned()));
+        assert_eq!(check_freshness(&[silent, statuses(now, 90)], 90), Ok(()), "one is enough");
+        assert_eq!(check_freshness(&[], 90), Ok(()));
 
-        // Who is behind what is indexed, or is not believed, does not know where the chain is.
-        assert_eq!(not_silent(&[silent, heard(now, 89)], 90), Err(reason.to_owned()));
-        let liar = Heard { believed: false, ..heard(now, 100) };
-        assert_eq!(not_silent(&[silent, liar], 90), Err(reason.to_owned()));
-        let reason = "no endpoint of the node that can be believed has height 90";
-        assert_eq!(not_silent(&[liar, heard(now, 89)], 90), Err(reason.to_owned()));
+        // Who is behind what is indexed, or is not trusted, does not know where the chain is.
+        assert_eq!(check_freshness(&[silent, statuses(now, 89)], 90), Err(reason.to_owned()));
+        let liar = LastStatus { trusted: false, ..statuses(now, 100) };
+        assert_eq!(check_freshness(&[silent, liar], 90), Err(reason.to_owned()));
+        let reason = "no trusted endpoint of the node has height 90";
+        assert_eq!(check_freshness(&[liar, statuses(now, 89)], 90), Err(reason.to_owned()));
     }
 
     #[test]

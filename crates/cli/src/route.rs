@@ -17,11 +17,11 @@ use web::limits::Limits;
 use web::server::{Server, default_workers};
 
 use crate::serve::VERSION;
-use crate::settings::given::{Given, Router};
 use crate::settings::routing::RouteSettings;
-use crate::settings::value::Origin;
+use crate::settings::sources::{Router, Sources};
+use crate::settings::value::Source;
 use crate::settings::{self, Settings, Value, Values, keys};
-use crate::{interrupt, logging, output, reread, runtime};
+use crate::{logging, output, reload, runtime, shutdown};
 
 /// Largest request body in bytes.
 const BODY: usize = 1 << 20;
@@ -36,7 +36,7 @@ pub(crate) struct Route {
     #[command(subcommand)]
     command: Option<RouteCommand>,
     #[command(flatten)]
-    given: Given<Router>,
+    sources: Sources<Router>,
 }
 
 /// What else `cairn route` does.
@@ -58,13 +58,13 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
     if let Some(RouteCommand::Check { registry, online }) = args.command {
         return check(&registry, online);
     }
-    let values = args.given.clone().merged()?;
+    let values = args.sources.clone().merged()?;
     let base = Settings::new(&with_data(values.clone()))?;
     let settings = base.route.as_ref().ok_or_else(|| settings::missing("route.registry"))?;
-    let (_screen, dial) = logging::start(&base.log)?;
+    let (_screen, filter_handle) = logging::start(&base.log)?;
     runtime::block_on(async {
-        let stop = interrupt::watch()?;
-        reread::on_hangup(args.given, values, dial)?;
+        let stop = shutdown::watch()?;
+        reload::on_hangup(args.sources, values, filter_handle)?;
         let routing = Supervisor::start(settings.clone(), false)?;
         output::print(&format!("routing at {}\n", routing.url()))?;
         routing.run(&stop).await;
@@ -77,7 +77,7 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
 /// `values` with a directory of the database.
 fn with_data(mut values: Values) -> Values {
     let key = keys::known("route.data");
-    let default = || Value::split(key, [DATA.to_owned()], Origin::Default);
+    let default = || Value::split(key, [DATA.to_owned()], Source::Default);
     values.entry(key.name).or_insert_with(default);
     values
 }
@@ -130,8 +130,8 @@ impl Routing {
             }
         };
         let outcome = tokio::select! {
-            outcome = service.tracker().run(interrupt::stopped(stop)) => outcome,
-            () = service.refresh(interrupt::stopped(stop)) => Ok(()),
+            outcome = service.tracker().run(shutdown::stopped(stop)) => outcome,
+            () = service.refresh(shutdown::stopped(stop)) => Ok(()),
             () = reloads => Ok(()),
         };
         Ok(outcome?)
@@ -203,7 +203,7 @@ impl Supervisor {
             }
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = interrupt::stopped(stop) => return,
+                () = shutdown::stopped(stop) => return,
             }
             pause = (2 * pause).min(LAST_PAUSE);
             match load(&self.settings.registry).and_then(|registry| Routing::start(&self.settings, registry))
@@ -250,7 +250,7 @@ pub(crate) fn load(dir: &Path) -> anyhow::Result<Registry> {
 }
 
 /// Problems of each severity that one load logs at most: a public registry can have thousands. `route check` prints all.
-const MOST_LOGGED: usize = 20;
+const MAX_LOGGED: usize = 20;
 
 /// Logs what is wrong with a registry: the problems of its files, and the errors that keep parts of it out of routes.
 fn log_problems(mut problems: Vec<Problem>, registry: &Registry) {
@@ -258,7 +258,7 @@ fn log_problems(mut problems: Vec<Problem>, registry: &Registry) {
     problems.extend(errors.filter(|problem| problem.severity == Severity::Error));
     for severity in [Severity::Error, Severity::Warning] {
         let mut left = problems.iter().filter(|problem| problem.severity == severity);
-        for Problem { place, what, .. } in left.by_ref().take(MOST_LOGGED) {
+        for Problem { place, what, .. } in left.by_ref().take(MAX_LOGGED) {
             tracing::warn!(%severity, %place, problem = what, "registry problem");
         }
         let more = left.count();

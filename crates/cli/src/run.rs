@@ -19,17 +19,17 @@ use crate::route::Supervisor;
 use crate::running::Running;
 use crate::serve::{COMMIT, Serving, VERSION};
 use crate::settings::Settings;
-use crate::settings::given::{Given, Service};
-use crate::{interrupt, metrics, progress, reread, runtime};
+use crate::settings::sources::{Service, Sources};
+use crate::{metrics, progress, reload, runtime, shutdown};
 
 /// Runs until it is asked to stop, or until the ingest cannot go on.
-pub(crate) fn run(given: Given<Service>, serves: bool) -> anyhow::Result<()> {
-    let values = given.clone().merged()?;
+pub(crate) fn run(sources: Sources<Service>, serves: bool) -> anyhow::Result<()> {
+    let values = sources.clone().merged()?;
     let settings = Settings::new(&values)?;
-    let (screen, dial) = logging::start(&settings.log)?;
+    let (screen, filter_handle) = logging::start(&settings.log)?;
     runtime::block_on_indexing(async {
-        let stop = interrupt::watch()?;
-        reread::on_hangup(given, values, dial)?;
+        let stop = shutdown::watch()?;
+        reload::on_hangup(sources, values, filter_handle)?;
         index(&settings, serves, &screen, &stop, |_| Ok(())).await
     })
 }
@@ -80,11 +80,11 @@ pub(crate) async fn index(
         std::future::pending::<Infallible>().await
     };
     // Held while a thread works on the store that nobody waits for.
-    let tidying = Arc::new(Semaphore::new(1));
+    let maintenance = Arc::new(Semaphore::new(1));
     let indexing = async {
         let ingest = tokio::select! {
             ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
-            () = interrupt::stopped(stop) => return Ok(()),
+            () = shutdown::stopped(stop) => return Ok(()),
         };
         ready.follow(ingest.marks());
         if let Some(serving) = &mut serving {
@@ -92,13 +92,13 @@ pub(crate) async fn index(
         }
         tokio::select! {
             outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
-            outcome = watch_over(&ingest, (&store, &tidying), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
+            outcome = watch_over(&ingest, (&store, &maintenance), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
         }
     };
     // Routes and backups do not wait for the node of this chain either.
     let outcome = tokio::select! {
         outcome = indexing => outcome,
-        never = control::serve(Arc::clone(&store), Arc::clone(&tidying)) => match never {},
+        never = control::serve(Arc::clone(&store), Arc::clone(&maintenance)) => match never {},
         never = routes => match never {},
     };
     // What ends the select may be any part of it: the servers answer what they have begun in every case.
@@ -114,7 +114,7 @@ pub(crate) async fn index(
     };
     tokio::join!(stop_serving, stop_routing);
     // The store is closed when we return: a directory that goes away with it must not be written any more.
-    drop(tidying.acquire().await);
+    drop(maintenance.acquire().await);
     outcome
 }
 
@@ -145,7 +145,7 @@ fn log_start(config: &ingest::Config, data: &Path, store: &RocksStore) -> anyhow
 /// Reports progress for as long as it is polled, and tidies up when the head is reached; fails if `arrived` does.
 async fn watch_over(
     ingest: &Ingest,
-    (store, tidying): (&Arc<RocksStore>, &Arc<Semaphore>),
+    (store, maintenance): (&Arc<RocksStore>, &Arc<Semaphore>),
     screen: &Screen,
     serving: Option<&Serving>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
@@ -157,7 +157,7 @@ async fn watch_over(
         drop(has_arrived.wait_for(|arrived| *arrived).await);
         arrived(serving)?;
         // What catching up left in the log is written a second time as tables, and the log goes: less than half the disk.
-        let (store, busy) = (Arc::clone(store), Arc::clone(tidying).acquire_owned().await?);
+        let (store, busy) = (Arc::clone(store), Arc::clone(maintenance).acquire_owned().await?);
         let flush = move || {
             let outcome = store.flush();
             drop(store);

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use tokio::runtime::Builder;
 
 /// What is still running after a clean stop is a question to a node; nobody waits for its answer.
-const LEFTOVERS: Duration = Duration::from_millis(200);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Runs `work` to its end.
 pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
@@ -27,6 +27,6 @@ fn run<T>(
     let runtime = threads.thread_name("cairn").on_thread_start(on_start).enable_all().build();
     let runtime = runtime.context("starting threads")?;
     let outcome = runtime.block_on(work);
-    runtime.shutdown_timeout(LEFTOVERS);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome
 }

@@ -3,7 +3,7 @@
 //! | module | one job |
 //! |---|---|
 //! | [`keys`] | the list of all settings; everything else is derived from it |
-//! | [`given`] | flags and environment variables |
+//! | [`sources`] | flags and environment variables |
 //! | `file` | the configuration file |
 //! | `read` | from values as written to values with types |
 //! | [`value`] | a value as written, with its place |
@@ -13,12 +13,12 @@
 //! What must hold: file < environment < flags; every source is parsed by the same code; an error names the place.
 
 mod file;
-pub(crate) mod given;
 pub(crate) mod keys;
 pub(crate) mod log;
 pub(crate) mod print;
 mod read;
 pub(crate) mod routing;
+pub(crate) mod sources;
 pub(crate) mod units;
 pub(crate) mod value;
 
@@ -38,7 +38,7 @@ use self::log::{Filter, Log};
 pub(crate) use self::read::missing;
 use self::read::{Address, CACHE, Cursor, LOOK_AHEAD, POLL_MS, Reader, Text};
 use self::routing::RouteSettings;
-use self::units::{ByteSize, Span};
+use self::units::{ByteSize, DurationArg};
 pub(crate) use self::value::{Error, Value, Values};
 
 /// Pause before a daemon tries again what the node cannot do.
@@ -105,7 +105,9 @@ impl Settings {
             rich_list: read.one("rich_list")?,
             reconcile: read.reconcile()?,
             look_ahead: read.bounded("look_ahead", LOOK_AHEAD, |n| *n, usize::to_string)?,
-            poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
+            poll: read
+                .bounded("poll", POLL_MS, |DurationArg(time)| time.as_millis(), |ms| format!("{ms}ms"))?
+                .0,
             verify: read.verify()?,
             max_rewind: read.one("max_rewind")?,
             disk_reserve: read.disk_reserve()?,
@@ -162,12 +164,12 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::keys::Key;
-    use super::value::Origin;
+    use super::value::Source;
     use super::*;
 
     fn refused(name: &str, text: &str) -> String {
         let key = keys::known(name);
-        let value = Value::split(key, [text.to_owned()], Origin::Flag);
+        let value = Value::split(key, [text.to_owned()], Source::Flag);
         Settings::new(&Values::from([(key.name, value)])).unwrap_err().to_string()
     }
 
@@ -175,7 +177,7 @@ mod tests {
     fn refused_of_route(name: &str, text: &str) -> String {
         let value = |name, text: &str| {
             let key = keys::known(name);
-            (key.name, Value::split(key, [text.to_owned()], Origin::Flag))
+            (key.name, Value::split(key, [text.to_owned()], Source::Flag))
         };
         let values = [value("route.registry", "registry"), value("route.data", "data"), value(name, text)];
         Settings::new(&Values::from(values)).unwrap_err().to_string()
@@ -192,11 +194,11 @@ mod tests {
         assert_eq!(defaults.limits.per_client, None);
         assert_eq!(defaults.cache, store::RocksOptions::default().cache_bytes);
 
-        let example = |key: &&'static Key| Value::split(key, [key.example.to_owned()], Origin::Flag);
+        let example = |key: &&'static Key| Value::split(key, [key.example.to_owned()], Source::Flag);
         let examples = keys::KEYS.iter().filter(|key| key.default.is_none());
         let mut examples: Values = examples.map(|key| (key.name, example(key))).collect();
         examples
-            .insert("verify", Value::split(keys::known("verify"), ["signatures".to_owned()], Origin::Flag));
+            .insert("verify", Value::split(keys::known("verify"), ["signatures".to_owned()], Source::Flag));
         let settings = Settings::new(&examples).unwrap();
         let route = settings.route.as_ref().unwrap();
         assert_eq!(route.tracker, tracker::Options::default());

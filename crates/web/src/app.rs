@@ -15,7 +15,6 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::call::Call;
-use crate::clients::Client;
 use crate::compress::compress;
 use crate::cors::Cors;
 use crate::encoding::{Coding, choose};
@@ -25,6 +24,7 @@ use crate::health::{self, Health, Probe};
 use crate::meter::{Meter, NO_ENDPOINT};
 use crate::percent::decode_segment;
 use crate::query::Query;
+use crate::rate_limit::Client;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::router::{Found, Route, RouteError, Router};
@@ -105,10 +105,10 @@ impl<A> App<A> {
         match self.target(request) {
             Ok(Target::Call(route, found)) => {
                 let outcome = call(route, &found, request, body).and_then(|call| self.run(route, &call));
-                self.told(route, request, outcome, begun)
+                self.finish(route, request, outcome, begun)
             }
-            Ok(Target::Answer(response)) => self.untold(request, response),
-            Err(refusal) => self.untold(request, refusal.response()),
+            Ok(Target::Answer(response)) => self.finish_unrouted(request, response),
+            Err(refusal) => self.finish_unrouted(request, refusal.response()),
         }
     }
 
@@ -125,26 +125,26 @@ impl<A> App<A> {
             Method::OPTIONS => self.options(request, health::METHODS),
             _ => method_not_allowed(health::METHODS),
         };
-        Some(self.opened(request, response))
+        Some(self.with_cors_headers(request, response))
     }
 
     /// Answers a request that did not get as far as its handler, or not to the handler's end.
     pub(crate) fn refuse(&self, request: &Parts, refusal: &Refusal) -> Response<Bytes> {
         self.route(request).map_or(&self.unrouted, |route| &route.meter).count(refusal.status());
-        self.opened(request, refusal.response())
+        self.with_cors_headers(request, refusal.response())
     }
 
     pub(crate) fn cors(&self) -> &Cors {
         &self.cors
     }
 
-    fn opened(&self, request: &Parts, mut response: Response<Bytes>) -> Response<Bytes> {
+    fn with_cors_headers(&self, request: &Parts, mut response: Response<Bytes>) -> Response<Bytes> {
         self.cors.allow(&request.headers, response.headers_mut());
         response
     }
 
     /// The outcome of a handler as its client gets it, counted.
-    fn told(
+    fn finish(
         &self,
         route: &Route<A>,
         request: &Parts,
@@ -156,13 +156,13 @@ impl<A> App<A> {
             Err(refusal) => refusal.response(),
         };
         route.meter.observe(response.status(), begun.elapsed());
-        self.opened(request, response)
+        self.with_cors_headers(request, response)
     }
 
     /// The answer to a request that is for no endpoint, counted.
-    fn untold(&self, request: &Parts, response: Response<Bytes>) -> Response<Bytes> {
+    fn finish_unrouted(&self, request: &Parts, response: Response<Bytes>) -> Response<Bytes> {
         self.unrouted.count(response.status());
-        self.opened(request, response)
+        self.with_cors_headers(request, response)
     }
 
     fn run(&self, route: &Route<A>, call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -217,7 +217,7 @@ impl<A: Sync> App<A> {
                 .unwrap_or_else(|_| Err(panicked())),
             Err(refusal) => Err(refusal),
         };
-        self.told(route, request, outcome, begun)
+        self.finish(route, request, outcome, begun)
     }
 }
 

@@ -38,11 +38,11 @@ pub enum Handler<A: 'static> {
     /// At once. It runs on the server's own threads, so it may wait for a disk but not for a network.
     Now(fn(&A, &Call<'_>) -> Result<Reply, Refusal>),
     /// After other machines have answered; at most [`crate::limits::Limits::answer`] later.
-    Later(Waiting<A>),
+    Later(AsyncHandler<A>),
 }
 
 /// A handler that waits for other machines.
-pub type Waiting<A> = for<'a> fn(&'a A, &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>>;
+pub type AsyncHandler<A> = for<'a> fn(&'a A, &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>>;
 
 /// The request methods an endpoint can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@
 //! | [`health`] | `/healthz` and `/readyz` |
 //! | [`meter`] | requests counted and timed |
 //! | [`serve`], [`raw`] | an [`app::App`], or any function of requests, on a socket |
-//! | [`takeover`] | a connection that goes on as something else than HTTP |
+//! | [`upgrade`] | a connection that goes on as something else than HTTP |
 //! | [`server`] | a server with threads of its own |
 //!
 //! ```
@@ -79,16 +79,16 @@ pub mod router;
 pub mod schema;
 pub mod serve;
 pub mod server;
-pub mod takeover;
+pub mod upgrade;
 
-mod alarm;
-mod answer;
-mod clients;
 mod compress;
+mod concurrency_limit;
 mod encoding;
 mod etag;
+mod lazy_timeout;
 mod percent;
 mod query;
+mod rate_limit;
+mod response_body;
 mod service;
-mod slots;
-mod wire;
+mod timeout_stream;

@@ -13,11 +13,11 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use tokio::net::TcpListener;
 
-use crate::answer::{Answer, CutShort, Progress};
 use crate::limits::Limits;
-use crate::serve::Gate;
+use crate::response_body::{ConnState, CutShort, ResponseBody};
+use crate::serve::AcceptLoop;
 use crate::service::{admit, last, read, within};
-use crate::takeover::{Agreed, TakeOver};
+use crate::upgrade::{PendingUpgrade, Upgrade};
 
 /// What is done with a request.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub enum RawReply {
     /// The connection is closed without an answer.
     HangUp,
     /// It is answered with status 101, and the connection goes on as something else than HTTP.
-    TakeOver(Response<Bytes>, TakeOver),
+    Upgrade(Response<Bytes>, Upgrade),
 }
 
 impl From<Response<Bytes>> for RawReply {
@@ -50,20 +50,17 @@ pub async fn serve_raw<H, F>(
     F: Future<Output = RawReply> + Send + 'static,
 {
     let (limits, handler) = (Arc::new(limits), Arc::new(handler));
-    let gate = Gate { limits: Arc::clone(&limits), clients: None, extra_header: "" };
-    let service = move |progress, _| RawService {
-        handler: Arc::clone(&handler),
-        limits: Arc::clone(&limits),
-        progress,
-    };
-    gate.run(listener, service, shutdown).await;
+    let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: None, extra_header: "" };
+    let service =
+        move |conn, _| RawService { handler: Arc::clone(&handler), limits: Arc::clone(&limits), conn };
+    accept_loop.run(listener, service, shutdown).await;
 }
 
 /// The service of one connection.
 struct RawService<H> {
     handler: Arc<H>,
     limits: Arc<Limits>,
-    progress: Arc<Progress>,
+    conn: Arc<ConnState>,
 }
 
 impl<H, F> Service<Request<Incoming>> for RawService<H>
@@ -71,36 +68,38 @@ where
     H: Fn(Request<Bytes>) -> F + Send + Sync + 'static,
     F: Future<Output = RawReply> + Send + 'static,
 {
-    type Response = Response<Answer>;
+    type Response = Response<ResponseBody>;
     type Error = CutShort;
     type Future = BoxFuture<'static, Result<Self::Response, CutShort>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        self.progress.begin();
+        self.conn.begin();
         let socket = hyper::upgrade::on(&mut request);
         let (handler, limits) = (Arc::clone(&self.handler), Arc::clone(&self.limits));
-        let progress = Arc::clone(&self.progress);
+        let conn = Arc::clone(&self.conn);
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            let allowed = admit(&progress, None, &limits).and_then(|()| within(&head, &body, &limits));
+            let allowed = admit(&conn, None, &limits).and_then(|()| within(&head, &body, &limits));
             let body = match allowed {
                 Ok(()) => read(body, &limits).await,
                 Err(refusal) => Err(refusal),
             };
             let reply = match body {
                 Ok(body) => handler(Request::from_parts(head, body)).await,
-                Err(refusal) => RawReply::Whole(last(refusal.response(), &progress)),
+                Err(refusal) => RawReply::Whole(last(refusal.response(), &conn)),
             };
             match reply {
-                RawReply::Whole(response) => Ok(response.map(|bytes| Answer::whole(bytes, progress))),
+                RawReply::Whole(response) => Ok(response.map(|bytes| ResponseBody::whole(bytes, conn))),
                 RawReply::Cut(response, sent) if sent >= response.body().len() => {
-                    Ok(last(response, &progress).map(|bytes| Answer::whole(bytes, progress)))
+                    Ok(last(response, &conn).map(|bytes| ResponseBody::whole(bytes, conn)))
                 }
-                RawReply::Cut(response, sent) => Ok(response.map(|bytes| Answer::cut(bytes, sent, progress))),
+                RawReply::Cut(response, sent) => {
+                    Ok(response.map(|bytes| ResponseBody::cut(bytes, sent, conn)))
+                }
                 RawReply::HangUp => Err(CutShort),
-                RawReply::TakeOver(response, take_over) => {
-                    progress.agree(Agreed { socket, take_over });
-                    Ok(response.map(|bytes| Answer::whole(bytes, progress)))
+                RawReply::Upgrade(response, upgrade) => {
+                    conn.set_upgrade(PendingUpgrade { socket, upgrade });
+                    Ok(response.map(|bytes| ResponseBody::whole(bytes, conn)))
                 }
             }
         })

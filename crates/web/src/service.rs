@@ -20,13 +20,13 @@ use hyper::body::{Body as _, Incoming};
 use hyper::service::Service;
 use tokio::time::timeout;
 
-use crate::answer::{Answer, CutShort, Progress};
 use crate::app::App;
-use crate::clients::{Client, Clients};
+use crate::concurrency_limit::Full;
 use crate::limits::Limits;
+use crate::rate_limit::{Client, Clients};
 use crate::refusal::Refusal;
-use crate::slots::Full;
-use crate::wire::{headers_too_large, target_too_long};
+use crate::response_body::{ConnState, CutShort, ResponseBody};
+use crate::timeout_stream::{headers_too_large, target_too_long};
 
 /// The service of one connection.
 pub(crate) struct AppService<A: 'static> {
@@ -35,36 +35,35 @@ pub(crate) struct AppService<A: 'static> {
     pub(crate) clients: Arc<Clients>,
     /// The other end of the connection.
     pub(crate) peer: IpAddr,
-    pub(crate) progress: Arc<Progress>,
+    pub(crate) conn: Arc<ConnState>,
 }
 
 impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
-    type Response = Response<Answer>;
+    type Response = Response<ResponseBody>;
     type Error = CutShort;
     type Future =
         Either<Ready<Result<Self::Response, CutShort>>, BoxFuture<'static, Result<Self::Response, CutShort>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        self.progress.begin();
+        self.conn.begin();
         let (mut head, body) = request.into_parts();
-        let progress = Arc::clone(&self.progress);
-        let whole = |response: Response<Bytes>| response.map(|bytes| Answer::whole(bytes, progress));
-        if let Some(response) = self.unadmitted(&head, &body) {
+        let conn = Arc::clone(&self.conn);
+        let whole = |response: Response<Bytes>| response.map(|bytes| ResponseBody::whole(bytes, conn));
+        if let Some(response) = self.early_response(&head, &body) {
             return Either::Left(ready(Ok(whole(response))));
         }
         if head.method == Method::POST {
             // What only reads is the same for every client.
-            head.extensions.insert(self.clients.asker(self.peer, &head.headers));
+            head.extensions.insert(self.clients.client_of_request(self.peer, &head.headers));
         }
         let waits = self.app.waits(&head);
         if !waits && (head.method != Method::POST || body.is_end_stream()) {
             if !body.is_end_stream() {
-                self.progress.linger();
+                self.conn.linger();
             }
             return Either::Left(ready(Ok(whole(self.app.respond(&head, b"")))));
         }
-        let (app, limits, progress) =
-            (Arc::clone(&self.app), Arc::clone(&self.limits), Arc::clone(&self.progress));
+        let (app, limits, conn) = (Arc::clone(&self.app), Arc::clone(&self.limits), Arc::clone(&self.conn));
         Either::Right(Box::pin(async move {
             let body = if head.method == Method::POST { read(body, &limits).await } else { Ok(Bytes::new()) };
             let response = match body {
@@ -73,44 +72,44 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
                     Err(_) => app.refuse(&head, &Refusal::unavailable(too_late(&limits))),
                 },
                 Ok(body) => app.respond(&head, &body),
-                Err(refusal) => last(app.refuse(&head, &refusal), &progress),
+                Err(refusal) => last(app.refuse(&head, &refusal), &conn),
             };
-            Ok(response.map(|bytes| Answer::whole(bytes, progress)))
+            Ok(response.map(|bytes| ResponseBody::whole(bytes, conn)))
         }))
     }
 }
 
 impl<A> AppService<A> {
     /// The answer to a request that takes no slot, or does not get in.
-    fn unadmitted(&self, head: &Parts, body: &Incoming) -> Option<Response<Bytes>> {
+    fn early_response(&self, head: &Parts, body: &Incoming) -> Option<Response<Bytes>> {
         let response = if let Some(response) = self.app.probe(head) {
             response
         } else if let Err(refusal) = self.admit(head) {
             self.app.refuse(head, &refusal)
         } else {
             let refusal = within(head, body, &self.limits).err()?;
-            return Some(last(self.app.refuse(head, &refusal), &self.progress));
+            return Some(last(self.app.refuse(head, &refusal), &self.conn));
         };
         // Without a body the connection goes on: opening another one is more work than this.
-        Some(if body.is_end_stream() { response } else { last(response, &self.progress) })
+        Some(if body.is_end_stream() { response } else { last(response, &self.conn) })
     }
 
     /// # Errors
     /// 429 or 503.
     fn admit(&self, head: &Parts) -> Result<(), Refusal> {
-        let client = self.clients.asker(self.peer, &head.headers);
+        let client = self.clients.client_of_request(self.peer, &head.headers);
         // A page may not read a refusal of its preflight.
         if head.method != Method::OPTIONS {
             self.clients.admit(client, head.uri.path())?;
         }
-        admit(&self.progress, Some(client), &self.limits)
+        admit(&self.conn, Some(client), &self.limits)
     }
 }
 
 /// # Errors
 /// 503 if the server has as many requests as it takes, 429 if the client, where it counts, has as many as one may have.
-pub(crate) fn admit(progress: &Progress, client: Option<Client>, limits: &Limits) -> Result<(), Refusal> {
-    progress.take_slot(client).map_err(|full| match full {
+pub(crate) fn admit(conn: &ConnState, client: Option<Client>, limits: &Limits) -> Result<(), Refusal> {
+    conn.acquire_permit(client).map_err(|full| match full {
         Full::Server => Refusal::unavailable(format!(
             "{} requests are being answered, which is all at once; try again",
             limits.requests
@@ -127,8 +126,8 @@ pub(crate) fn admit(progress: &Progress, client: Option<Client>, limits: &Limits
 }
 
 /// An answer after which the connection is closed, whatever else the client sends.
-pub(crate) fn last(mut response: Response<Bytes>, progress: &Progress) -> Response<Bytes> {
-    progress.linger();
+pub(crate) fn last(mut response: Response<Bytes>, conn: &ConnState) -> Response<Bytes> {
+    conn.linger();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }

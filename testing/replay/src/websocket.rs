@@ -17,7 +17,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use web::raw::RawReply;
-use web::takeover::{Socket, TakeOver};
+use web::upgrade::{Socket, Upgrade};
 
 use crate::answers::{Service, Subscriptions};
 use crate::fault::{Effects, Websocket};
@@ -49,7 +49,7 @@ pub(crate) fn open(stage: Arc<Stage>, request: &Request<Bytes>, kind: Websocket)
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     let scene = stage.scene();
-    let take_over = TakeOver::new(move |socket| async move {
+    let upgrade = Upgrade::new(move |socket| async move {
         let mut scenes = stage.scenes();
         // A closed channel is a node that is gone.
         let over = scenes.wait_for(|now| now.down || now.history != scene.history);
@@ -58,7 +58,7 @@ pub(crate) fn open(stage: Arc<Stage>, request: &Request<Bytes>, kind: Websocket)
             () = serve(&stage, scene.shown, socket, kind) => {}
         }
     });
-    RawReply::TakeOver(response, take_over)
+    RawReply::Upgrade(response, upgrade)
 }
 
 /// The header that accepts the websocket, if the request asks for one (RFC 6455 §4.2.1).

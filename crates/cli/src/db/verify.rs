@@ -13,10 +13,10 @@ use schema::audit::Report;
 use store::{Damage, RocksOptions, RocksStore, Store};
 use tempfile::TempDir;
 
-use super::node::{must_be_given, node};
+use super::node::{node, require_endpoints};
 use super::{Viewed, own, view};
 use crate::settings::Settings;
-use crate::{interrupt, output, runtime};
+use crate::{output, runtime, shutdown};
 
 /// How it is verified.
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,7 @@ pub(crate) struct NotChecked(#[source] anyhow::Error);
 /// Verifies the database, and fails if something is wrong with it.
 pub(super) fn verify(settings: &Settings, how: How) -> anyhow::Result<()> {
     if !how.offline {
-        must_be_given(settings).context("the node to compare with; `--offline` needs none")?;
+        require_endpoints(settings).context("the node to compare with; `--offline` needs none")?;
     }
     let sound = runtime::block_on(check(settings, how)).map_err(NotChecked)?;
     anyhow::ensure!(sound, "the database is damaged");
@@ -53,7 +53,7 @@ pub(super) fn verify(settings: &Settings, how: How) -> anyhow::Result<()> {
 
 /// Whether it is sound in the end.
 async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
-    let stop = interrupt::watch()?;
+    let stop = shutdown::watch()?;
     let data = settings.data()?;
     let (store, _directory): (Arc<dyn Store>, Option<TempDir>) = if how.repair {
         let found = salvage(data)?;
@@ -94,7 +94,7 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     }
     let found = tokio::select! {
         found = ingest::verify::verify(&store, node.as_ref(), scope, &scratch) => found?,
-        () = interrupt::stopped(&stop) => anyhow::bail!("it was stopped before the end"),
+        () = shutdown::stopped(&stop) => anyhow::bail!("it was stopped before the end"),
     };
     output::print(&report(&found))?;
     Ok(found.is_sound())

@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::keys::{self, KEYS};
-use super::value::{Error, Origin, Value, Values};
+use super::value::{Error, Source, Value, Values};
 
 /// The settings of the file at `path`.
 pub(crate) fn read(path: &Path) -> Result<Values, Error> {
@@ -57,14 +57,14 @@ impl Reader<'_> {
                 continue;
             }
             let Some(key) = keys::find(&name) else { return Err(self.unknown(&name, line)) };
-            let origin = Origin::File { path: self.path.to_owned(), line };
+            let source = Source::File { path: self.path.to_owned(), line };
             let value = match value.get_ref() {
                 // Each is one value: a comma in it is a comma.
                 DeValue::Array(items) if key.many => {
                     let texts = items.iter().map(scalar).collect::<Option<_>>();
-                    Value { texts: texts.ok_or_else(|| self.shape(&name, line))?, origin }
+                    Value { texts: texts.ok_or_else(|| self.shape(&name, line))?, source }
                 }
-                _ => Value::split(key, [scalar(value).ok_or_else(|| self.shape(&name, line))?], origin),
+                _ => Value::split(key, [scalar(value).ok_or_else(|| self.shape(&name, line))?], source),
             };
             self.values.insert(key.name, value);
         }

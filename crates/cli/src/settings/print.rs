@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use super::keys::{KEYS, Key};
-use super::value::{Origin, Value, Values};
+use super::value::{Source, Value, Values};
 
 /// Columns of the example's comments.
 const WIDTH: usize = 100;
@@ -14,7 +14,7 @@ const WIDTH: usize = 100;
 pub(crate) fn effective(values: &Values) -> String {
     let line = |key: &Key| match (values.get(key.name), key.default) {
         (Some(value), _) => {
-            format!("{} # {}", assignment(key, &shown(key, value)), place(key, &value.origin))
+            format!("{} # {}", assignment(key, &shown(key, value)), place(key, &value.source))
         }
         (None, Some(default)) => format!("{} # default", assignment(key, &[default.to_owned()])),
         (None, None) => format!("# {} is not set", leaf(key)),
@@ -90,12 +90,12 @@ fn literal(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-fn place(key: &Key, origin: &Origin) -> String {
-    match origin {
-        Origin::Default => "default".to_owned(),
-        Origin::File { path, line } => format!("{} line {line}", path.display()),
-        Origin::Environment => key.env.to_owned(),
-        Origin::Flag => format!("--{}", key.flag),
+fn place(key: &Key, source: &Source) -> String {
+    match source {
+        Source::Default => "default".to_owned(),
+        Source::File { path, line } => format!("{} line {line}", path.display()),
+        Source::Environment => key.env.to_owned(),
+        Source::Flag => format!("--{}", key.flag),
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
             assert_eq!(masked(address), text);
         }
         let key = known("comet");
-        let value = Value::split(key, ["https://me:hunter2@node/hunter2".to_owned()], Origin::Flag);
+        let value = Value::split(key, ["https://me:hunter2@node/hunter2".to_owned()], Source::Flag);
         let text = effective(&Values::from([(key.name, value)]));
         assert!(text.contains("comet = [\"https://***@node/***\"] # --comet\n"), "{text}");
     }

@@ -14,8 +14,8 @@ use web::limits::{self, Limits, PathRate};
 
 use super::keys::{self, Key};
 use super::routing::RouteSettings;
-use super::units::{self, BadText, ByteSize, PerSecond, Span, choice};
-use super::value::{Error, Origin, Value, Values};
+use super::units::{self, BadText, ByteSize, DurationArg, PerSecond, choice};
+use super::value::{Error, Source, Value, Values};
 
 pub(super) const LOOK_AHEAD: RangeInclusive<usize> = 1..=1024;
 pub(super) const POLL_MS: RangeInclusive<u128> = 10..=60_000;
@@ -38,7 +38,7 @@ impl Reader<'_> {
     /// The value of the setting `name`, or its default.
     pub(super) fn value(&self, name: &str) -> Option<(&'static Key, Value)> {
         let key = keys::known(name);
-        let default = || Some(Value::split(key, [key.default?.to_owned()], Origin::Default));
+        let default = || Some(Value::split(key, [key.default?.to_owned()], Source::Default));
         Some((key, self.0.get(key.name).cloned().or_else(default)?))
     }
 
@@ -77,7 +77,7 @@ impl Reader<'_> {
 
     /// Whole seconds; none is never.
     pub(super) fn reconcile(&self) -> Result<Option<Duration>, Error> {
-        let seconds = |Span(time): &Span| time.as_secs() + u64::from(time.subsec_nanos() > 0);
+        let seconds = |DurationArg(time): &DurationArg| time.as_secs() + u64::from(time.subsec_nanos() > 0);
         let span = self.bounded("reconcile", RECONCILE_S, seconds, |s| format!("{s}s"))?;
         Ok(Some(Duration::from_secs(seconds(&span))).filter(|every| !every.is_zero()))
     }
@@ -122,7 +122,7 @@ impl Reader<'_> {
         let days = |hours: &u64| {
             if hours.is_multiple_of(24) { format!("{}d", hours / 24) } else { format!("{hours}h") }
         };
-        let hours = |Span(time): &Span| time.as_secs() / 3_600;
+        let hours = |DurationArg(time): &DurationArg| time.as_secs() / 3_600;
         let unseen = |name| self.bounded(name, UNSEEN, |n| *n, usize::to_string);
         Ok(Some(RouteSettings {
             registry: PathBuf::from(registry),

@@ -12,7 +12,7 @@ use super::keys::Key;
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum Source {
     Default,
     File { path: PathBuf, line: usize },
     Environment,
@@ -26,7 +26,7 @@ pub(crate) type Values = BTreeMap<&'static str, Value>;
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) texts: Vec<String>,
-    pub(crate) origin: Origin,
+    pub(crate) source: Source,
 }
 
 /// What is wrong with a setting. Ends the program as wrong usage.
@@ -42,7 +42,7 @@ pub(crate) enum Error {
 
 impl Value {
     /// A value from flags or the environment, where lists are separated by commas.
-    pub(crate) fn split(key: &Key, texts: impl IntoIterator<Item = String>, origin: Origin) -> Self {
+    pub(crate) fn split(key: &Key, texts: impl IntoIterator<Item = String>, source: Source) -> Self {
         let mut parts = Vec::new();
         for text in texts {
             if key.many {
@@ -51,7 +51,7 @@ impl Value {
                 parts.push(text);
             }
         }
-        Self { texts: parts, origin }
+        Self { texts: parts, source }
     }
 
     /// Every text, parsed.
@@ -74,11 +74,11 @@ impl Value {
     }
 
     fn place(&self, key: &Key) -> String {
-        match &self.origin {
-            Origin::Default => format!("the default of `{}`", key.name),
-            Origin::File { path, line } => format!("{} line {line}: `{}`", path.display(), key.name),
-            Origin::Environment => format!("environment variable {}", key.env),
-            Origin::Flag => format!("--{}", key.flag),
+        match &self.source {
+            Source::Default => format!("the default of `{}`", key.name),
+            Source::File { path, line } => format!("{} line {line}: `{}`", path.display(), key.name),
+            Source::Environment => format!("environment variable {}", key.env),
+            Source::Flag => format!("--{}", key.flag),
         }
     }
 }
@@ -91,22 +91,22 @@ mod tests {
     #[test]
     fn several_values_are_separated_by_commas_and_repetition() {
         let key = known("comet");
-        let value = Value::split(key, ["a, b".to_owned(), "c".to_owned()], Origin::Flag);
+        let value = Value::split(key, ["a, b".to_owned(), "c".to_owned()], Source::Flag);
         assert_eq!(value.texts, ["a", "b", "c"]);
-        let one = Value::split(known("log"), ["info,ingest=debug".to_owned()], Origin::Flag);
+        let one = Value::split(known("log"), ["info,ingest=debug".to_owned()], Source::Flag);
         assert_eq!(one.texts, ["info,ingest=debug"]);
     }
 
     #[test]
     fn a_bad_value_is_named_with_its_place() {
         let key = known("look_ahead");
-        let said = |origin| {
-            let value = Value { texts: vec!["x".to_owned()], origin };
+        let said = |source| {
+            let value = Value { texts: vec!["x".to_owned()], source };
             value.parse::<u64>(key).unwrap_err().to_string()
         };
-        let file = Origin::File { path: "cairn.toml".into(), line: 3 };
+        let file = Source::File { path: "cairn.toml".into(), line: 3 };
         assert!(said(file).starts_with("cairn.toml line 3: `look_ahead`: "));
-        assert!(said(Origin::Environment).starts_with("environment variable CAIRN_LOOK_AHEAD: "));
-        assert!(said(Origin::Flag).starts_with("--look-ahead: "));
+        assert!(said(Source::Environment).starts_with("environment variable CAIRN_LOOK_AHEAD: "));
+        assert!(said(Source::Flag).starts_with("--look-ahead: "));
     }
 }

@@ -8,20 +8,20 @@ use std::hash::RandomState;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::clients::Client;
+use crate::rate_limit::Client;
 
 /// The slots of a server.
-pub(crate) struct Slots {
+pub(crate) struct ConcurrencyLimit {
     limit: usize,
     taken: AtomicUsize,
-    of_clients: Arc<Shares>,
+    per_client: Arc<PerClientLimit>,
 }
 
 /// The slot of one connection, taken or not.
-pub(crate) struct Slot {
-    slots: Arc<Slots>,
+pub(crate) struct RequestPermit {
+    slots: Arc<ConcurrencyLimit>,
     taken: AtomicBool,
-    share: Mutex<Option<Share>>,
+    share: Mutex<Option<ClientPermit>>,
 }
 
 /// Why there is no slot.
@@ -31,15 +31,15 @@ pub(crate) enum Full {
     Client,
 }
 
-impl Slots {
+impl ConcurrencyLimit {
     pub(crate) fn new(limit: usize, per_client: usize) -> Arc<Self> {
-        Arc::new(Self { limit, taken: AtomicUsize::new(0), of_clients: Shares::new(per_client) })
+        Arc::new(Self { limit, taken: AtomicUsize::new(0), per_client: PerClientLimit::new(per_client) })
     }
 }
 
-impl Slot {
+impl RequestPermit {
     /// A slot that is not taken yet.
-    pub(crate) fn of(slots: &Arc<Slots>) -> Self {
+    pub(crate) fn of(slots: &Arc<ConcurrencyLimit>) -> Self {
         Self { slots: Arc::clone(slots), taken: AtomicBool::new(false), share: Mutex::default() }
     }
 
@@ -49,7 +49,7 @@ impl Slot {
             return Ok(());
         }
         let share = match client {
-            Some(client) => Some(self.slots.of_clients.take(client).ok_or(Full::Client)?),
+            Some(client) => Some(self.slots.per_client.take(client).ok_or(Full::Client)?),
             None => None,
         };
         let limit = self.slots.limit;
@@ -62,7 +62,7 @@ impl Slot {
     }
 
     /// Gives it back if it is taken.
-    pub(crate) fn give_back(&self) {
+    pub(crate) fn release(&self) {
         if self.taken.swap(false, Ordering::Relaxed) {
             self.slots.taken.fetch_sub(1, Ordering::Relaxed);
             drop(self.share.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -70,45 +70,45 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for RequestPermit {
     fn drop(&mut self) {
-        self.give_back();
+        self.release();
     }
 }
 
 /// How much each client has of something. Who has nothing is not in it, so it is bounded by what there is to have.
-pub(crate) struct Shares {
+pub(crate) struct PerClientLimit {
     limit: usize,
     // Addresses are chosen by others, so the hash has a secret.
     held: Mutex<HashMap<Client, usize, RandomState>>,
 }
 
 /// One, of one client; it is given back when dropped.
-pub(crate) struct Share {
-    shares: Arc<Shares>,
+pub(crate) struct ClientPermit {
+    permits: Arc<PerClientLimit>,
     client: Client,
 }
 
-impl Shares {
+impl PerClientLimit {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, held: Mutex::default() })
     }
 
     /// One more for `client`; none if it has all that one may have.
-    pub(crate) fn take(self: &Arc<Self>, client: Client) -> Option<Share> {
+    pub(crate) fn take(self: &Arc<Self>, client: Client) -> Option<ClientPermit> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let has = held.get(&client).copied().unwrap_or(0);
         if has >= self.limit {
             return None;
         }
         held.insert(client, has + 1);
-        Some(Share { shares: Arc::clone(self), client })
+        Some(ClientPermit { permits: Arc::clone(self), client })
     }
 }
 
-impl Drop for Share {
+impl Drop for ClientPermit {
     fn drop(&mut self) {
-        let mut held = self.shares.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.permits.held.lock().unwrap_or_else(PoisonError::into_inner);
         match held.get_mut(&self.client) {
             Some(has) if *has > 1 => *has -= 1,
             _ => drop(held.remove(&self.client)),
@@ -124,14 +124,14 @@ mod tests {
 
     #[test]
     fn a_slot_counts_once_and_comes_back_by_itself() {
-        let slots = Slots::new(2, usize::MAX);
-        let slot = || Slot::of(&slots);
+        let slots = ConcurrencyLimit::new(2, usize::MAX);
+        let slot = || RequestPermit::of(&slots);
         let (one, two, three) = (slot(), slot(), slot());
-        let taken = |slot: &Slot| slot.take(None).is_ok();
+        let taken = |slot: &RequestPermit| slot.take(None).is_ok();
         assert!(taken(&one) && taken(&one) && taken(&two));
         assert_eq!(three.take(None), Err(Full::Server));
-        one.give_back();
-        one.give_back();
+        one.release();
+        one.release();
         assert!(taken(&three) && !taken(&one));
         drop(two);
         assert!(taken(&one) && !taken(&slot()));
@@ -139,18 +139,18 @@ mod tests {
 
     #[test]
     fn a_client_has_its_share_and_no_more_and_is_forgotten_when_it_has_nothing() {
-        let slots = Slots::new(3, 2);
-        let slot = || Slot::of(&slots);
+        let slots = ConcurrencyLimit::new(3, 2);
+        let slot = || RequestPermit::of(&slots);
         let [us, them, others] = [1, 2, 3].map(|n| Some(Client::V4(Ipv4Addr::new(192, 0, 2, n))));
         let (one, two, three, four) = (slot(), slot(), slot(), slot());
         assert_eq!([one.take(us), two.take(us), three.take(us)], [Ok(()), Ok(()), Err(Full::Client)]);
         assert_eq!([three.take(them), four.take(others)], [Ok(()), Err(Full::Server)]);
-        let known = || slots.of_clients.held.lock().unwrap().len();
+        let known = || slots.per_client.held.lock().unwrap().len();
         assert_eq!(known(), 2, "who was refused has nothing");
         drop(one);
         assert_eq!(four.take(us), Ok(()));
         for slot in [&two, &three, &four] {
-            slot.give_back();
+            slot.release();
         }
         assert_eq!(known(), 0);
     }

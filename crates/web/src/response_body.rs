@@ -1,7 +1,7 @@
 //! The body of an answer, and what it tells the connection about itself.
 //!
 //! The connection has to know whose bytes it writes: an answer's, or a refusal that hyper made by itself and that
-//! [`crate::wire`] replaces. [`Progress`] is that knowledge, shared by the service, the body and the connection
+//! [`crate::timeout_stream`] replaces. [`ConnState`] is that knowledge, shared by the service, the body and the connection
 //! of one client.
 
 use std::pin::Pin;
@@ -13,9 +13,9 @@ use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::clients::Client;
-use crate::slots::{Full, Slot};
-use crate::takeover::Agreed;
+use crate::concurrency_limit::{Full, RequestPermit};
+use crate::rate_limit::Client;
+use crate::upgrade::PendingUpgrade;
 
 /// Between two answers.
 const IDLE: u8 = 0;
@@ -25,18 +25,18 @@ const ANSWERING: u8 = 1;
 const DRAINING: u8 = 2;
 
 /// Where a connection stands. Used by one task only, so the order of the memory operations does not matter.
-pub(crate) struct Progress {
+pub(crate) struct ConnState {
     phase: AtomicU8,
-    slot: Slot,
+    slot: RequestPermit,
     linger: AtomicBool,
     flushed: AtomicBool,
     waiting: AtomicWaker,
     taken: AtomicBool,
-    agreed: Mutex<Option<Agreed>>,
+    upgrade: Mutex<Option<PendingUpgrade>>,
 }
 
-impl Progress {
-    pub(crate) fn new(slot: Slot) -> Self {
+impl ConnState {
+    pub(crate) fn new(slot: RequestPermit) -> Self {
         Self {
             phase: AtomicU8::new(IDLE),
             slot,
@@ -44,12 +44,12 @@ impl Progress {
             flushed: AtomicBool::default(),
             waiting: AtomicWaker::default(),
             taken: AtomicBool::default(),
-            agreed: Mutex::default(),
+            upgrade: Mutex::default(),
         }
     }
 
     /// Takes a slot of the server for the request of `client` that has come in, until its answer has left.
-    pub(crate) fn take_slot(&self, client: Option<Client>) -> Result<(), Full> {
+    pub(crate) fn acquire_permit(&self, client: Option<Client>) -> Result<(), Full> {
         self.slot.take(client)
     }
 
@@ -59,17 +59,17 @@ impl Progress {
     }
 
     /// The answer on its way is the last one of HTTP.
-    pub(crate) fn agree(&self, agreed: Agreed) {
+    pub(crate) fn set_upgrade(&self, upgrade: PendingUpgrade) {
         self.taken.store(true, Ordering::Relaxed);
-        *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(agreed);
+        *self.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
     }
 
     /// What the connection goes on with after HTTP, once. hyper may be done with it before its last flush, so the slot
     /// is given back here.
-    pub(crate) fn agreed(&self) -> Option<Agreed> {
-        let agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        self.slot.give_back();
-        Some(agreed)
+    pub(crate) fn take_upgrade(&self) -> Option<PendingUpgrade> {
+        let upgrade = self.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        self.slot.release();
+        Some(upgrade)
     }
 
     /// A request was handed to the service.
@@ -77,7 +77,7 @@ impl Progress {
         self.phase.store(ANSWERING, Ordering::Relaxed);
     }
 
-    /// The client may still be sending when the connection closes; see [`crate::wire`].
+    /// The client may still be sending when the connection closes; see [`crate::timeout_stream`].
     pub(crate) fn linger(&self) {
         self.linger.store(true, Ordering::Relaxed);
     }
@@ -93,7 +93,7 @@ impl Progress {
         let ended = self.phase.load(Ordering::Relaxed) == DRAINING;
         if ended {
             self.phase.store(IDLE, Ordering::Relaxed);
-            self.slot.give_back();
+            self.slot.release();
         }
         ended
     }
@@ -104,20 +104,20 @@ impl Progress {
 }
 
 /// A body that is sent whole, or on purpose not.
-pub(crate) struct Answer {
+pub(crate) struct ResponseBody {
     bytes: Bytes,
     len: u64,
     cut: Cut,
-    progress: Arc<Progress>,
+    conn: Arc<ConnState>,
 }
 
 #[derive(PartialEq)]
 enum Cut {
     Never,
     /// Once `bytes` are handed over.
-    Then,
+    Pending,
     /// Once they have left.
-    Leaving,
+    Flushing,
 }
 
 /// What ends a connection in the middle of an answer, or before it: a fault that is played.
@@ -125,30 +125,30 @@ enum Cut {
 #[error("the connection was cut on purpose")]
 pub(crate) struct CutShort;
 
-impl Answer {
-    pub(crate) fn whole(bytes: Bytes, progress: Arc<Progress>) -> Self {
-        Self { len: len(&bytes), bytes, cut: Cut::Never, progress }
+impl ResponseBody {
+    pub(crate) fn whole(bytes: Bytes, conn: Arc<ConnState>) -> Self {
+        Self { len: len(&bytes), bytes, cut: Cut::Never, conn }
     }
 
     /// Announces all of `bytes`, sends the first `sent`, and closes the connection.
-    pub(crate) fn cut(mut bytes: Bytes, sent: usize, progress: Arc<Progress>) -> Self {
+    pub(crate) fn cut(mut bytes: Bytes, sent: usize, conn: Arc<ConnState>) -> Self {
         let len = len(&bytes);
         bytes.truncate(sent);
-        Self { bytes, len, cut: Cut::Then, progress }
+        Self { bytes, len, cut: Cut::Pending, conn }
     }
 
     /// Fails once everything handed over before has left, so that the client sees all of it.
     fn poll_cut(&mut self, cx: &mut Context<'_>) -> Poll<CutShort> {
-        if self.cut == Cut::Then {
-            self.cut = Cut::Leaving;
-            self.progress.flushed.store(false, Ordering::Relaxed);
+        if self.cut == Cut::Pending {
+            self.cut = Cut::Flushing;
+            self.conn.flushed.store(false, Ordering::Relaxed);
         }
-        self.progress.waiting.register(cx.waker());
-        if self.progress.flushed.load(Ordering::Relaxed) { Poll::Ready(CutShort) } else { Poll::Pending }
+        self.conn.waiting.register(cx.waker());
+        if self.conn.flushed.load(Ordering::Relaxed) { Poll::Ready(CutShort) } else { Poll::Pending }
     }
 }
 
-impl Body for Answer {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = CutShort;
 
@@ -174,9 +174,9 @@ impl Body for Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        self.progress.end();
+        self.conn.end();
     }
 }
 

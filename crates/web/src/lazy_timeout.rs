@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Waits from the first poll after [`Alarm::clear`].
+/// Waits from the first poll after [`LazyTimeout::clear`].
 #[derive(Default)]
-pub(crate) struct Alarm {
+pub(crate) struct LazyTimeout {
     deadline: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Alarm {
+impl LazyTimeout {
     /// The next poll starts the wait.
     pub(crate) fn clear(&mut self) {
         self.deadline = None;
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     /// How long the alarm takes after `before` of another wait.
-    async fn rings_after(alarm: &mut Alarm, wait: Duration) -> Duration {
+    async fn rings_after(alarm: &mut LazyTimeout, wait: Duration) -> Duration {
         let start = Instant::now();
         poll_fn(|cx| alarm.poll(cx, wait)).await;
         start.elapsed()
@@ -56,7 +56,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let (short, long) = (Duration::from_millis(20), Duration::from_hours(1));
-            let mut alarm = Alarm::default();
+            let mut alarm = LazyTimeout::default();
             for before in [long, short] {
                 assert!(poll_fn(|cx| Poll::Ready(alarm.poll(cx, before))).await.is_pending());
                 alarm.clear();

@@ -1,6 +1,6 @@
 //! Ctrl-C and SIGTERM: the first asks everything to stop, the second ends the process at once. So does the terminal that the
 //! process was started in, when it is closed (SIGHUP); to a process without a terminal, a service, SIGHUP means that its
-//! settings are to be read again (`reread`).
+//! settings are to be read again (`reload`).
 
 use std::io::{self, IsTerminal as _};
 

@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::file;
 use super::keys::{KEYS, Key, Scope};
-use super::value::{Error, Origin, Value, Values};
+use super::value::{Error, Source, Value, Values};
 
 const CONFIG: &str = "config";
 
@@ -79,13 +79,13 @@ impl Group for Follower {
 
 /// What flags and environment give of the settings of `G`, and which file they stand on.
 #[derive(Clone, Debug)]
-pub(crate) struct Given<G> {
+pub(crate) struct Sources<G> {
     file: Option<PathBuf>,
     values: Values,
     group: PhantomData<G>,
 }
 
-impl<G> Given<G> {
+impl<G> Sources<G> {
     /// File < environment < flags.
     pub(crate) fn merged(self) -> Result<Values, Error> {
         let mut values = self.file.as_deref().map(file::read).transpose()?.unwrap_or_default();
@@ -94,7 +94,7 @@ impl<G> Given<G> {
     }
 }
 
-impl<G: Group> Args for Given<G> {
+impl<G: Group> Args for Sources<G> {
     fn augment_args(command: Command) -> Command {
         let config = Arg::new(CONFIG)
             .long(CONFIG)
@@ -117,7 +117,7 @@ impl<G: Group> Args for Given<G> {
     }
 }
 
-impl<G: Group> FromArgMatches for Given<G> {
+impl<G: Group> FromArgMatches for Sources<G> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut values = Values::new();
         for key in keys::<G>() {
@@ -131,11 +131,11 @@ impl<G: Group> FromArgMatches for Given<G> {
                 })
             };
             let texts = raw.map(text).collect::<Result<Vec<_>, _>>()?;
-            let origin = match matches.value_source(key.name) {
-                Some(ValueSource::EnvVariable) => Origin::Environment,
-                _ => Origin::Flag,
+            let source = match matches.value_source(key.name) {
+                Some(ValueSource::EnvVariable) => Source::Environment,
+                _ => Source::Flag,
             };
-            values.insert(key.name, Value::split(key, texts, origin));
+            values.insert(key.name, Value::split(key, texts, source));
         }
         Ok(Self { file: matches.get_one::<PathBuf>(CONFIG).cloned(), values, group: PhantomData })
     }

@@ -57,12 +57,12 @@ impl Clients {
     }
 
     /// Whose a connection from `peer` is; nobody's if that is a proxy of ours.
-    pub(crate) fn caller(&self, peer: IpAddr) -> Option<Client> {
+    pub(crate) fn client_of_peer(&self, peer: IpAddr) -> Option<Client> {
         (!self.proxies.contains(&peer.to_canonical())).then(|| Client::from(peer))
     }
 
     /// Whose a request is.
-    pub(crate) fn asker(&self, peer: IpAddr, headers: &HeaderMap) -> Client {
+    pub(crate) fn client_of_request(&self, peer: IpAddr, headers: &HeaderMap) -> Client {
         Client::from(origin(peer, headers, &self.proxies))
     }
 

@@ -19,9 +19,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub struct Socket(TokioIo<Upgraded>);
 
 /// What is done with the socket; the connection is closed when that ends.
-pub struct TakeOver(Box<dyn FnOnce(Socket) -> BoxFuture<'static, ()> + Send>);
+pub struct Upgrade(Box<dyn FnOnce(Socket) -> BoxFuture<'static, ()> + Send>);
 
-impl TakeOver {
+impl Upgrade {
     /// Goes on with `then`. It is dropped at an await of its own when the server stops.
     pub fn new<F>(then: impl FnOnce(Socket) -> F + Send + 'static) -> Self
     where
@@ -31,23 +31,23 @@ impl TakeOver {
     }
 }
 
-impl fmt::Debug for TakeOver {
+impl fmt::Debug for Upgrade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TakeOver")
+        f.write_str("Upgrade")
     }
 }
 
 /// A take-over that waits for the answer 101 to leave.
-pub(crate) struct Agreed {
+pub(crate) struct PendingUpgrade {
     pub(crate) socket: OnUpgrade,
-    pub(crate) take_over: TakeOver,
+    pub(crate) upgrade: Upgrade,
 }
 
-impl Agreed {
+impl PendingUpgrade {
     /// Runs the take-over to its end. Call it when hyper is done with the connection.
     pub(crate) async fn run(self) {
         match self.socket.await {
-            Ok(socket) => (self.take_over.0)(Socket(TokioIo::new(socket))).await,
+            Ok(socket) => (self.upgrade.0)(Socket(TokioIo::new(socket))).await,
             Err(error) => tracing::debug!(error = %error, "the connection did not leave HTTP"),
         }
     }
