@@ -1,6 +1,6 @@
-//! A request in, a response out: routing, the handler, and everything an answer gets on its way.
+//! The request pipeline: routing, handler, entity tag, caching headers, compression and CORS.
 //!
-//! No socket is involved: what is true here is true on the wire. A panic in a handler is a 500.
+//! No socket is involved, so tests of responses need none. A panic in a handler becomes a 500.
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,24 +29,23 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::router::{Found, Route, RouteError, Router};
 
-/// Below this a compressed body saves no packet (`indexer-api.md` §1.7).
+/// Minimum size for compression: below it, a compressed body saves no packet (`indexer-api.md` §1.7).
 const MIN_COMPRESSED: usize = 1024;
 
-/// An API: what its handlers share, and its endpoints.
+/// An API: the shared state of its handlers, and its endpoints.
 pub struct App<A: 'static> {
     state: A,
     router: Router<A>,
     cors: Cors,
     health: Health,
-    /// Counts what is for no endpoint.
+    /// Meter of requests that match no endpoint.
     unrouted: Meter,
-    /// Whether there is nothing to answer with yet, whatever the path.
+    /// Whether every path but the health probes answers 503.
     starting: bool,
 }
 
 impl App<()> {
-    /// An API that is not there yet: every request but those for `/healthz` and `/readyz` is a 503 with what `ready`
-    /// says.
+    /// A placeholder during startup: every request but `/healthz` and `/readyz` gets 503 with the reason from `ready`.
     ///
     /// # Errors
     /// None: see [`Router::new`].
@@ -58,7 +57,7 @@ impl App<()> {
 }
 
 impl<A> App<A> {
-    /// CORS is open to every origin, see [`App::with_cors`]; it is ready as soon as it answers, see [`App::with_ready`].
+    /// CORS allows every origin (see [`App::with_cors`]) and `/readyz` always succeeds (see [`App::with_ready`]).
     ///
     /// # Errors
     /// See [`Router::new`].
@@ -69,20 +68,20 @@ impl<A> App<A> {
         Ok(Self { state, router, cors, health, unrouted, starting: false })
     }
 
-    /// The same with other origins.
+    /// Sets the allowed origins.
     #[must_use]
     pub fn with_cors(self, cors: Cors) -> Self {
         Self { cors, ..self }
     }
 
-    /// The same with what `/readyz` says: 200, or 503 with the reason. It is called for every such request on a thread
-    /// of the server, so it waits for nothing.
+    /// Sets the readiness check of `/readyz`: 200, or 503 with the reason. It runs for every such request on a server
+    /// thread, so it must not block.
     #[must_use]
     pub fn with_ready(self, ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self { health: Health::new(ready), ..self }
     }
 
-    /// What the handlers share.
+    /// The shared state of the handlers.
     pub fn state(&self) -> &A {
         &self.state
     }
@@ -95,8 +94,8 @@ impl<A> App<A> {
         }
     }
 
-    /// Answers any request; the body of a `HEAD` is still there, for its length. A request that [`App::waits`] is a 500
-    /// here.
+    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500. The response to a `HEAD` still has its
+    /// body, for the length.
     pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         if let Some(response) = self.probe(request) {
             return response;
@@ -112,12 +111,12 @@ impl<A> App<A> {
         }
     }
 
-    /// Whether the answer depends on other machines, so that it takes [`App::respond_later`].
+    /// Whether the handler is asynchronous, so that [`App::respond_later`] must answer.
     pub fn waits(&self, request: &Parts) -> bool {
         self.route(request).is_some_and(|route| matches!(route.endpoint.handler, Handler::Later(_)))
     }
 
-    /// The answer to `/healthz` or `/readyz`, if the request is for one of them.
+    /// The response to `/healthz` or `/readyz`; `None` for other paths.
     pub(crate) fn probe(&self, request: &Parts) -> Option<Response<Bytes>> {
         let probe = Probe::of(request.uri.path())?;
         let response = match request.method {
@@ -128,7 +127,7 @@ impl<A> App<A> {
         Some(self.with_cors_headers(request, response))
     }
 
-    /// Answers a request that did not get as far as its handler, or not to the handler's end.
+    /// Answers a request that was refused before its handler ran, or whose handler timed out.
     pub(crate) fn refuse(&self, request: &Parts, refusal: &Refusal) -> Response<Bytes> {
         self.route(request).map_or(&self.unrouted, |route| &route.meter).count(refusal.status());
         self.with_cors_headers(request, refusal.response())
@@ -143,7 +142,7 @@ impl<A> App<A> {
         response
     }
 
-    /// The outcome of a handler as its client gets it, counted.
+    /// The response for the outcome of a handler; updates the meter of the route.
     fn finish(
         &self,
         route: &Route<A>,
@@ -159,7 +158,7 @@ impl<A> App<A> {
         self.with_cors_headers(request, response)
     }
 
-    /// The answer to a request that is for no endpoint, counted.
+    /// The response to a request that matches no endpoint; updates the meter of unrouted requests.
     fn finish_unrouted(&self, request: &Parts, response: Response<Bytes>) -> Response<Bytes> {
         self.unrouted.count(response.status());
         self.with_cors_headers(request, response)
@@ -167,10 +166,10 @@ impl<A> App<A> {
 
     fn run(&self, route: &Route<A>, call: &Call<'_>) -> Result<Reply, Refusal> {
         match route.endpoint.handler {
-            // A handler only reads what it shares with others, so a panic leaves nothing half done.
+            // Handlers only read shared state, so a panic leaves nothing inconsistent.
             Handler::Now(handler) => catch_unwind(AssertUnwindSafe(|| handler(&self.state, call)))
                 .unwrap_or_else(|_| Err(panicked())),
-            Handler::Later(_) => Err(Refusal::internal("an endpoint that waits was not waited for")),
+            Handler::Later(_) => Err(Refusal::internal("an asynchronous endpoint was called synchronously")),
         }
     }
 
@@ -178,7 +177,7 @@ impl<A> App<A> {
         self.router.find(request.uri.path())?.of(&request.method)
     }
 
-    /// What a request is for, or the answer to one that is for nothing.
+    /// The endpoint of a request, or the response if there is none.
     fn target<'r, 'p>(&'r self, request: &'p Parts) -> Result<Target<'r, 'p, A>, Refusal> {
         let path = request.uri.path();
         let method = &request.method;
@@ -205,7 +204,7 @@ impl<A> App<A> {
 }
 
 impl<A: Sync> App<A> {
-    /// Answers any request, those too that wait for other machines.
+    /// Answers any request, also those with an asynchronous handler.
     pub async fn respond_later(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         let begun = Instant::now();
         let Ok(Target::Call(route, found)) = self.target(request) else { return self.respond(request, body) };
@@ -221,13 +220,13 @@ impl<A: Sync> App<A> {
     }
 }
 
-/// What a request is for.
+/// The result of routing.
 enum Target<'r, 'p, A: 'static> {
     Call(&'r Route<A>, Found<'r, 'p, A>),
     Answer(Response<Bytes>),
 }
 
-/// A request as its handler sees it.
+/// The decoded request for its handler.
 fn call<'a, A>(
     route: &'a Route<A>,
     found: &Found<'_, 'a, A>,
@@ -250,7 +249,7 @@ fn panicked() -> Refusal {
     Refusal::internal("the handler panicked")
 }
 
-/// Tells the log what the client is not told.
+/// Logs the internal detail of an error, which the client does not get.
 fn logged<A>(route: &Route<A>, outcome: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
     outcome.inspect_err(|refusal| {
         if let Some(detail) = refusal.detail() {
@@ -259,12 +258,12 @@ fn logged<A>(route: &Route<A>, outcome: Result<Reply, Refusal>) -> Result<Reply,
     })
 }
 
-/// A success on its way out: entity tag, freshness, 304, compression.
+/// The response to a success: entity tag, `Cache-Control`, 304, compression.
 fn answered<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = reply.status;
     let headers = response.headers_mut();
-    // As many as an answer has at most, so that the map is allocated once.
+    // The maximum of a response, so that the map is allocated once.
     headers.reserve(8);
     headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
     if reply.status == StatusCode::OK && request.method != Method::POST {

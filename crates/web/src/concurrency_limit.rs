@@ -1,7 +1,8 @@
-//! How many requests a server has at once, and how much of it one client may have.
+//! Concurrency limits: permits for requests of the whole server, and for requests or connections of one client.
 //!
-//! What must hold: a connection has one slot at most, and gives it back whatever becomes of the connection; what one
-//! client has is counted for as long as it has it, and not longer.
+//! # Invariants
+//! * A connection holds at most one request permit and releases it however the connection ends.
+//! * A client's permit is counted exactly as long as it is held.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -10,21 +11,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::rate_limit::Client;
 
-/// The slots of a server.
+/// The request permits of a server.
 pub(crate) struct ConcurrencyLimit {
     limit: usize,
     taken: AtomicUsize,
     per_client: Arc<PerClientLimit>,
 }
 
-/// The slot of one connection, taken or not.
+/// The request permit of one connection, held or not.
 pub(crate) struct RequestPermit {
-    slots: Arc<ConcurrencyLimit>,
+    server: Arc<ConcurrencyLimit>,
     taken: AtomicBool,
-    share: Mutex<Option<ClientPermit>>,
+    client_permit: Mutex<Option<ClientPermit>>,
 }
 
-/// Why there is no slot.
+/// The limit that is reached.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Full {
     Server,
@@ -38,34 +39,34 @@ impl ConcurrencyLimit {
 }
 
 impl RequestPermit {
-    /// A slot that is not taken yet.
-    pub(crate) fn of(slots: &Arc<ConcurrencyLimit>) -> Self {
-        Self { slots: Arc::clone(slots), taken: AtomicBool::new(false), share: Mutex::default() }
+    /// A permit that is not held yet.
+    pub(crate) fn of(server: &Arc<ConcurrencyLimit>) -> Self {
+        Self { server: Arc::clone(server), taken: AtomicBool::new(false), client_permit: Mutex::default() }
     }
 
-    /// Takes it for `client`, if it counts, unless it is taken already. Used by one task only.
+    /// Acquires the permit, counted for `client` if there is one. No-op if it is held already. Used by one task only.
     pub(crate) fn take(&self, client: Option<Client>) -> Result<(), Full> {
         if self.taken.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let share = match client {
-            Some(client) => Some(self.slots.per_client.take(client).ok_or(Full::Client)?),
+        let client_permit = match client {
+            Some(client) => Some(self.server.per_client.take(client).ok_or(Full::Client)?),
             None => None,
         };
-        let limit = self.slots.limit;
+        let limit = self.server.limit;
         let one_more = |taken: usize| (taken < limit).then_some(taken + 1);
-        let took = self.slots.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        let took = self.server.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
         took.map_err(|_| Full::Server)?;
-        *self.share.lock().unwrap_or_else(PoisonError::into_inner) = share;
+        *self.client_permit.lock().unwrap_or_else(PoisonError::into_inner) = client_permit;
         self.taken.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Gives it back if it is taken.
+    /// Releases the permit if it is held.
     pub(crate) fn release(&self) {
         if self.taken.swap(false, Ordering::Relaxed) {
-            self.slots.taken.fetch_sub(1, Ordering::Relaxed);
-            drop(self.share.lock().unwrap_or_else(PoisonError::into_inner).take());
+            self.server.taken.fetch_sub(1, Ordering::Relaxed);
+            drop(self.client_permit.lock().unwrap_or_else(PoisonError::into_inner).take());
         }
     }
 }
@@ -76,14 +77,14 @@ impl Drop for RequestPermit {
     }
 }
 
-/// How much each client has of something. Who has nothing is not in it, so it is bounded by what there is to have.
+/// Permits in use per client. Clients with none are removed, so the map is never larger than the number of permits.
 pub(crate) struct PerClientLimit {
     limit: usize,
-    // Addresses are chosen by others, so the hash has a secret.
+    // A keyed hash, because clients choose their addresses.
     held: Mutex<HashMap<Client, usize, RandomState>>,
 }
 
-/// One, of one client; it is given back when dropped.
+/// One permit of one client, released on drop.
 pub(crate) struct ClientPermit {
     permits: Arc<PerClientLimit>,
     client: Client,
@@ -94,7 +95,7 @@ impl PerClientLimit {
         Arc::new(Self { limit, held: Mutex::default() })
     }
 
-    /// One more for `client`; none if it has all that one may have.
+    /// One more permit for `client`; `None` if it is at its limit.
     pub(crate) fn take(self: &Arc<Self>, client: Client) -> Option<ClientPermit> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let has = held.get(&client).copied().unwrap_or(0);
@@ -123,34 +124,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_counts_once_and_comes_back_by_itself() {
-        let slots = ConcurrencyLimit::new(2, usize::MAX);
-        let slot = || RequestPermit::of(&slots);
-        let (one, two, three) = (slot(), slot(), slot());
-        let taken = |slot: &RequestPermit| slot.take(None).is_ok();
+    fn a_permit_counts_once_and_is_released_on_drop() {
+        let server = ConcurrencyLimit::new(2, usize::MAX);
+        let permit = || RequestPermit::of(&server);
+        let (one, two, three) = (permit(), permit(), permit());
+        let taken = |permit: &RequestPermit| permit.take(None).is_ok();
         assert!(taken(&one) && taken(&one) && taken(&two));
         assert_eq!(three.take(None), Err(Full::Server));
         one.release();
         one.release();
         assert!(taken(&three) && !taken(&one));
         drop(two);
-        assert!(taken(&one) && !taken(&slot()));
+        assert!(taken(&one) && !taken(&permit()));
     }
 
     #[test]
-    fn a_client_has_its_share_and_no_more_and_is_forgotten_when_it_has_nothing() {
-        let slots = ConcurrencyLimit::new(3, 2);
-        let slot = || RequestPermit::of(&slots);
+    fn a_client_gets_its_permits_and_no_more_and_is_removed_without_any() {
+        let server = ConcurrencyLimit::new(3, 2);
+        let permit = || RequestPermit::of(&server);
         let [us, them, others] = [1, 2, 3].map(|n| Some(Client::V4(Ipv4Addr::new(192, 0, 2, n))));
-        let (one, two, three, four) = (slot(), slot(), slot(), slot());
+        let (one, two, three, four) = (permit(), permit(), permit(), permit());
         assert_eq!([one.take(us), two.take(us), three.take(us)], [Ok(()), Ok(()), Err(Full::Client)]);
         assert_eq!([three.take(them), four.take(others)], [Ok(()), Err(Full::Server)]);
-        let known = || slots.per_client.held.lock().unwrap().len();
-        assert_eq!(known(), 2, "who was refused has nothing");
+        let known = || server.per_client.held.lock().unwrap().len();
+        assert_eq!(known(), 2, "a refused client holds no permit");
         drop(one);
         assert_eq!(four.take(us), Ok(()));
-        for slot in [&two, &three, &four] {
-            slot.release();
+        for permit in [&two, &three, &four] {
+            permit.release();
         }
         assert_eq!(known(), 0);
     }

@@ -1,7 +1,7 @@
-//! A timeout that costs almost nothing while it does not strike.
+//! A lazily reset timeout, almost free while it does not fire.
 //!
-//! A timer that is already set to an earlier moment is left alone: it wakes once for nothing and is set again.
-//! So a connection that is never slow touches the runtime's timer a few times a minute, not for each request.
+//! A timer that is already set to an earlier deadline stays: it wakes once without effect and is reset then. A connection
+//! that is never slow therefore touches the runtime's timer a few times a minute instead of once per request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Waits from the first poll after [`LazyTimeout::clear`].
+/// Measures from the first poll after [`LazyTimeout::clear`].
 #[derive(Default)]
 pub(crate) struct LazyTimeout {
     deadline: Option<Instant>,
@@ -44,7 +44,7 @@ mod tests {
 
     use super::*;
 
-    /// How long the alarm takes after `before` of another wait.
+    /// The time until the timeout fires.
     async fn rings_after(alarm: &mut LazyTimeout, wait: Duration) -> Duration {
         let start = Instant::now();
         poll_fn(|cx| alarm.poll(cx, wait)).await;

@@ -1,7 +1,7 @@
-//! Serves any function of requests, faults included: for servers that play a node rather than an API.
+//! A server for arbitrary request handlers, with simulated faults: for metrics and for replayed nodes.
 //!
-//! The limits are those of every server here but for what is of one client: whoever asks here is one of few. Request bodies
-//! are read before the function is called.
+//! All limits apply except those per client, because such a server has few clients. The request body is read before the
+//! handler runs.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use crate::serve::AcceptLoop;
 use crate::service::{admit, last, read, within};
 use crate::upgrade::{PendingUpgrade, Upgrade};
 
-/// What is done with a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub enum RawReply {
-    /// It is answered.
+    /// A whole response.
     Whole(Response<Bytes>),
-    /// The answer announces its whole length, but the connection is closed after so many bytes of the body.
+    /// The response announces its whole length, but the connection closes after this many bytes of the body.
     Cut(Response<Bytes>, usize),
-    /// The connection is closed without an answer.
+    /// The connection closes without a response.
     HangUp,
-    /// It is answered with status 101, and the connection goes on as something else than HTTP.
+    /// A 101 response, after which the connection switches to another protocol.
     Upgrade(Response<Bytes>, Upgrade),
 }
 

@@ -1,8 +1,7 @@
-//! The body of an answer, and what it tells the connection about itself.
+//! The response body, and the request state of a connection that the body updates.
 //!
-//! The connection has to know whose bytes it writes: an answer's, or a refusal that hyper made by itself and that
-//! [`crate::timeout_stream`] replaces. [`ConnState`] is that knowledge, shared by the service, the body and the connection
-//! of one client.
+//! [`crate::timeout_stream`] must distinguish bytes of a response from an error response that hyper generated itself.
+//! [`ConnState`], shared by the service, the body and the stream of one connection, records which of the two is written.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -17,17 +16,17 @@ use crate::concurrency_limit::{Full, RequestPermit};
 use crate::rate_limit::Client;
 use crate::upgrade::PendingUpgrade;
 
-/// Between two answers.
+/// No request is in progress.
 const IDLE: u8 = 0;
-/// A request has come in; its body or its answer is not complete.
+/// A request has arrived; its body or its response is not complete.
 const ANSWERING: u8 = 1;
-/// All of the answer was handed over; some of it may not have left yet.
+/// hyper has all of the response; some of it may not be flushed yet.
 const DRAINING: u8 = 2;
 
-/// Where a connection stands. Used by one task only, so the order of the memory operations does not matter.
+/// The state of one connection. Used by one task only, so relaxed memory order suffices.
 pub(crate) struct ConnState {
     phase: AtomicU8,
-    slot: RequestPermit,
+    permit: RequestPermit,
     linger: AtomicBool,
     flushed: AtomicBool,
     waiting: AtomicWaker,
@@ -36,10 +35,10 @@ pub(crate) struct ConnState {
 }
 
 impl ConnState {
-    pub(crate) fn new(slot: RequestPermit) -> Self {
+    pub(crate) fn new(permit: RequestPermit) -> Self {
         Self {
             phase: AtomicU8::new(IDLE),
-            slot,
+            permit,
             linger: AtomicBool::default(),
             flushed: AtomicBool::default(),
             waiting: AtomicWaker::default(),
@@ -48,36 +47,35 @@ impl ConnState {
         }
     }
 
-    /// Takes a slot of the server for the request of `client` that has come in, until its answer has left.
+    /// Acquires a request permit for `client`, held until the response is flushed.
     pub(crate) fn acquire_permit(&self, client: Option<Client>) -> Result<(), Full> {
-        self.slot.take(client)
+        self.permit.take(client)
     }
 
-    /// Whether no request is being answered, on a connection that still is one of HTTP.
+    /// Whether no request is in progress on a connection that has not been upgraded.
     pub(crate) fn is_idle(&self) -> bool {
         self.phase.load(Ordering::Relaxed) == IDLE && !self.taken.load(Ordering::Relaxed)
     }
 
-    /// The answer on its way is the last one of HTTP.
+    /// Registers an upgrade: the response in progress is the last HTTP response.
     pub(crate) fn set_upgrade(&self, upgrade: PendingUpgrade) {
         self.taken.store(true, Ordering::Relaxed);
         *self.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
     }
 
-    /// What the connection goes on with after HTTP, once. hyper may be done with it before its last flush, so the slot
-    /// is given back here.
+    /// Takes the registered upgrade. Releases the request permit, because hyper may finish before its last flush.
     pub(crate) fn take_upgrade(&self) -> Option<PendingUpgrade> {
         let upgrade = self.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        self.slot.release();
+        self.permit.release();
         Some(upgrade)
     }
 
-    /// A request was handed to the service.
+    /// The service has received a request.
     pub(crate) fn begin(&self) {
         self.phase.store(ANSWERING, Ordering::Relaxed);
     }
 
-    /// The client may still be sending when the connection closes; see [`crate::timeout_stream`].
+    /// Requests a lingering close, because the client may still be sending; see [`crate::timeout_stream`].
     pub(crate) fn linger(&self) {
         self.linger.store(true, Ordering::Relaxed);
     }
@@ -86,14 +84,14 @@ impl ConnState {
         self.linger.load(Ordering::Relaxed)
     }
 
-    /// All that was handed over has left. Whether that was the end of an answer.
+    /// Everything hyper had is flushed. Returns whether that was the end of a response.
     pub(crate) fn flush(&self) -> bool {
         self.flushed.store(true, Ordering::Relaxed);
         self.waiting.wake();
         let ended = self.phase.load(Ordering::Relaxed) == DRAINING;
         if ended {
             self.phase.store(IDLE, Ordering::Relaxed);
-            self.slot.release();
+            self.permit.release();
         }
         ended
     }
@@ -103,7 +101,7 @@ impl ConnState {
     }
 }
 
-/// A body that is sent whole, or on purpose not.
+/// A body that is sent whole, or cut on purpose to simulate a fault.
 pub(crate) struct ResponseBody {
     bytes: Bytes,
     len: u64,
@@ -114,13 +112,13 @@ pub(crate) struct ResponseBody {
 #[derive(PartialEq)]
 enum Cut {
     Never,
-    /// Once `bytes` are handed over.
+    /// After hyper has all `bytes`.
     Pending,
-    /// Once they have left.
+    /// After they are flushed.
     Flushing,
 }
 
-/// What ends a connection in the middle of an answer, or before it: a fault that is played.
+/// A simulated fault: the connection closes before or in the middle of a response.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was cut on purpose")]
 pub(crate) struct CutShort;
@@ -137,7 +135,7 @@ impl ResponseBody {
         Self { bytes, len, cut: Cut::Pending, conn }
     }
 
-    /// Fails once everything handed over before has left, so that the client sees all of it.
+    /// Fails after all earlier bytes are flushed, so that the client receives them.
     fn poll_cut(&mut self, cx: &mut Context<'_>) -> Poll<CutShort> {
         if self.cut == Cut::Pending {
             self.cut = Cut::Flushing;

@@ -1,8 +1,11 @@
-//! Serves an [`App`] on a listening socket, and the accept loop that every server shares.
+//! The accept loop of every server, and HTTP/1.1 service of an [`App`].
 //!
-//! A connection past the limit is not accepted, so it waits in the kernel's bounded queue; one past what a single client may
-//! have is closed at once. An error of `accept` never ends the loop. A stop closes the listener first, then idle connections, then waits for the requests in
-//! flight, and cuts what is left when the time is over.
+//! # Invariants
+//! * Beyond the connection limit nothing is accepted: clients wait in the kernel's bounded queue. Beyond the limit per
+//!   client, a connection is closed at once.
+//! * An error of `accept` never ends the loop.
+//! * A stop closes the listener, then idle connections, then waits for requests in flight, and aborts the rest at the
+//!   deadline.
 
 use std::future::Future;
 use std::io;
@@ -29,20 +32,20 @@ use crate::response_body::{ConnState, CutShort, ResponseBody};
 use crate::service::AppService;
 use crate::timeout_stream::{REQUEST_LINE, TimeoutStream};
 
-/// The waits after a failed `accept`: out of descriptors, only time helps.
+/// Backoff after a failed `accept`: when descriptors run out, only time helps.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 const LAST_BACKOFF: Duration = Duration::from_secs(1);
 
-/// hyper takes no less.
+/// The minimum that hyper accepts.
 const LEAST_BUFFER: usize = 8192;
 
-/// How often it is logged that an address has all connections that it may have.
+/// Interval of the warning that an address is at its connection limit.
 const WARN_EVERY: Duration = Duration::from_secs(10);
 
-/// Answers until `shutdown` resolves and the requests in flight are done, at most [`Limits::stop`] longer.
+/// Serves until `shutdown` resolves, then drains requests in flight for at most [`Limits::stop`].
 ///
-/// Handlers run on the threads of the runtime that runs this, and may wait for a disk there; give it a runtime of
-/// its own ([`crate::server::Server`]) unless they do not.
+/// Handlers run on the threads of the current runtime. Handlers that block on disk reads need a runtime of their own
+/// ([`crate::server::Server`]).
 pub async fn serve<A: Send + Sync + 'static>(
     listener: TcpListener,
     app: Arc<App<A>>,
@@ -61,17 +64,17 @@ pub async fn serve<A: Send + Sync + 'static>(
     accept_loop.run(listener, service, shutdown).await;
 }
 
-/// What all connections of a server have in common.
+/// The accept loop, with the settings that all connections share.
 pub(crate) struct AcceptLoop {
     pub(crate) limits: Arc<Limits>,
-    /// Whose connections are counted; none if it does not matter whose they are.
+    /// Identifies clients for the connection limit per client; `None` disables that limit.
     pub(crate) clients: Option<Arc<Clients>>,
     /// See [`TimeoutStream::new`].
     pub(crate) extra_header: &'static str,
 }
 
 impl AcceptLoop {
-    /// The accept loop; `service` makes what answers one connection, from the address of its other end.
+    /// Runs the loop; `service` makes the service of one connection from the peer address.
     pub(crate) async fn run<S>(
         self,
         listener: TcpListener,
@@ -97,7 +100,7 @@ impl AcceptLoop {
                 () = &mut shutdown => break,
                 next = next => next,
             };
-            // Nobody closes the semaphore.
+            // The semaphore is never closed.
             let Ok((permit, (stream, peer))) = next else { break };
             let Ok(share) = per_client.admit(peer) else { continue };
             let conn = Arc::new(ConnState::new(RequestPermit::of(&slots)));
@@ -118,7 +121,7 @@ impl AcceptLoop {
         drain(connections, self.limits.stop).await;
     }
 
-    /// One client from its first request to its last, and what it goes on with after HTTP.
+    /// One connection from its first request to its last, and the upgraded protocol after it.
     fn connection<S>(
         &self,
         wire: TimeoutStream,
@@ -130,11 +133,11 @@ impl AcceptLoop {
         S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = CutShort> + Send + 'static,
         S::Future: Send + 'static,
     {
-        // Anything up to here reaches the service, which can tell a long target from many headers.
+        // Heads up to this size reach the service, which distinguishes a long target from large headers.
         let head = self.limits.target + self.limits.headers + REQUEST_LINE;
         let connection = http1::Builder::new()
             .max_header_size(head)
-            // A client that sends request after request would make the buffer grow to 400 KiB.
+            // hyper's default lets a pipelining client grow the buffer to 400 KiB.
             .max_buf_size(head.max(LEAST_BUFFER))
             .header_read_timeout(None)
             .serve_connection(TokioIo::new(wire), service)
@@ -144,7 +147,7 @@ impl AcceptLoop {
             let ended = tokio::select! {
                 biased;
                 ended = connection.as_mut() => ended,
-                // Only ever an error, because the sender is dropped.
+                // Always an error: the sender is dropped.
                 _ = stopped.changed() => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
@@ -162,7 +165,7 @@ impl AcceptLoop {
     }
 }
 
-/// Who has how many connections.
+/// Connections per client.
 struct ConnectionLimit {
     clients: Option<Arc<Clients>>,
     shares: Arc<PerClientLimit>,
@@ -170,7 +173,7 @@ struct ConnectionLimit {
     warned: Option<Instant>,
 }
 
-/// The peer has all that one may have.
+/// The client is at its connection limit.
 struct TooMany;
 
 impl ConnectionLimit {
@@ -178,7 +181,7 @@ impl ConnectionLimit {
         Self { clients, shares: PerClientLimit::new(limit), limit, warned: None }
     }
 
-    /// One more for `peer`, if its connections are counted.
+    /// A permit for one more connection of `peer`; `Ok(None)` if its connections are not counted.
     fn admit(&mut self, peer: IpAddr) -> Result<Option<ClientPermit>, TooMany> {
         let Some(client) = self.clients.as_ref().and_then(|clients| clients.client_of_peer(peer)) else {
             return Ok(None);
@@ -192,7 +195,7 @@ impl ConnectionLimit {
     }
 }
 
-/// The next client, however long it takes.
+/// Accepts the next connection; retries after errors.
 async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
     let mut backoff = FIRST_BACKOFF;
     loop {
@@ -203,7 +206,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
                 }
                 return (stream, peer.ip());
             }
-            // The client left while it was waiting: nothing is wrong here.
+            // The client left while it was queued; not an error of this server.
             Err(error) if is_client_error(&error) => {}
             Err(error) => {
                 tracing::warn!(error = %error, wait = ?backoff, "no connection can be accepted, trying again");

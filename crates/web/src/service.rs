@@ -1,10 +1,7 @@
-//! Between hyper and an [`App`]: checks a request against the limits, reads its body if it may have one, and
-//! hands it on.
+//! The hyper service of an [`App`]: enforces the limits, reads the request body and calls the app.
 //!
-//! What is asked too often or while there is too much to do is refused first of all: by the head, before its target is
-//! looked up and before a byte of its body is read.
-//!
-//! A request without a body, which is nearly every one, is answered without a future of its own.
+//! Rate and concurrency limits apply first, by the head alone: before routing, and before any byte of the body is read.
+//! A request without a body, the common case, is answered without boxing a future.
 
 use std::future::{Ready, ready};
 use std::net::IpAddr;
@@ -33,7 +30,7 @@ pub(crate) struct AppService<A: 'static> {
     pub(crate) app: Arc<App<A>>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) clients: Arc<Clients>,
-    /// The other end of the connection.
+    /// The peer address of the connection.
     pub(crate) peer: IpAddr,
     pub(crate) conn: Arc<ConnState>,
 }
@@ -53,7 +50,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
             return Either::Left(ready(Ok(whole(response))));
         }
         if head.method == Method::POST {
-            // What only reads is the same for every client.
+            // Only handlers of `POST` depend on the client.
             head.extensions.insert(self.clients.client_of_request(self.peer, &head.headers));
         }
         let waits = self.app.waits(&head);
@@ -80,7 +77,7 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
 }
 
 impl<A> AppService<A> {
-    /// The answer to a request that takes no slot, or does not get in.
+    /// The response to a health probe or to a request that exceeds a limit.
     fn early_response(&self, head: &Parts, body: &Incoming) -> Option<Response<Bytes>> {
         let response = if let Some(response) = self.app.probe(head) {
             response
@@ -90,7 +87,7 @@ impl<A> AppService<A> {
             let refusal = within(head, body, &self.limits).err()?;
             return Some(last(self.app.refuse(head, &refusal), &self.conn));
         };
-        // Without a body the connection goes on: opening another one is more work than this.
+        // Without a body the connection stays open: a reconnect costs more.
         Some(if body.is_end_stream() { response } else { last(response, &self.conn) })
     }
 
@@ -98,7 +95,7 @@ impl<A> AppService<A> {
     /// 429 or 503.
     fn admit(&self, head: &Parts) -> Result<(), Refusal> {
         let client = self.clients.client_of_request(self.peer, &head.headers);
-        // A page may not read a refusal of its preflight.
+        // A web page cannot read the response to a preflight, so preflights are not rate-limited.
         if head.method != Method::OPTIONS {
             self.clients.admit(client, head.uri.path())?;
         }
@@ -107,7 +104,7 @@ impl<A> AppService<A> {
 }
 
 /// # Errors
-/// 503 if the server has as many requests as it takes, 429 if the client, where it counts, has as many as one may have.
+/// 503 at the request limit of the server, 429 at that of `client`.
 pub(crate) fn admit(conn: &ConnState, client: Option<Client>, limits: &Limits) -> Result<(), Refusal> {
     conn.acquire_permit(client).map_err(|full| match full {
         Full::Server => Refusal::unavailable(format!(
@@ -125,7 +122,7 @@ pub(crate) fn admit(conn: &ConnState, client: Option<Client>, limits: &Limits) -
     })
 }
 
-/// An answer after which the connection is closed, whatever else the client sends.
+/// Marks a response as the last of its connection.
 pub(crate) fn last(mut response: Response<Bytes>, conn: &ConnState) -> Response<Bytes> {
     conn.linger();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -133,7 +130,7 @@ pub(crate) fn last(mut response: Response<Bytes>, conn: &ConnState) -> Response<
 }
 
 /// # Errors
-/// 414, 431, or 413 if the announced length says so already.
+/// 414, 431, or 413 by the announced length of the body.
 pub(crate) fn within(head: &Parts, body: &Incoming, limits: &Limits) -> Result<(), Refusal> {
     if head.uri.path_and_query().is_some_and(|target| target.as_str().len() > limits.target) {
         return Err(Refusal::new(StatusCode::URI_TOO_LONG, target_too_long(limits)));
@@ -150,7 +147,7 @@ pub(crate) fn within(head: &Parts, body: &Incoming, limits: &Limits) -> Result<(
 }
 
 /// # Errors
-/// 413 past the limit, 408 past the time, 400 if the client breaks off.
+/// 413 beyond the size limit, 408 after the timeout, 400 if the client disconnects.
 pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, Refusal> {
     match timeout(limits.body_read, Limited::new(body, limits.body).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),

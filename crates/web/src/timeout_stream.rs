@@ -1,11 +1,11 @@
-//! The socket of one client as hyper sees it: what hyper leaves open about slow and malformed clients is here.
+//! A client socket with read, idle and write timeouts, JSON errors for malformed heads, and a lingering close.
 //!
-//! * A head that takes too long, an idle connection and an answer that nobody takes are closed. (hyper's own
-//!   timeout for heads also runs between two requests, so it cannot be shorter than the keep-alive.)
-//! * hyper refuses a head that it cannot take with an empty answer; the client gets the JSON that every other
-//!   refusal has. Known by this: it is written while no request is being answered.
-//! * A client that is refused while it still sends is read for a moment more: closing at once would make its
-//!   kernel throw the refusal away (RFC 9112 §9.6).
+//! * Timeouts close a connection whose head takes too long, that stays idle, or whose client does not read the response.
+//!   (hyper's own head timeout also runs between two requests, so it cannot be shorter than the keep-alive time.)
+//! * hyper answers a head that it cannot parse with an empty response. This stream replaces it by the JSON body of every
+//!   other error. It recognises hyper's response because it is written while no request is in progress.
+//! * After an error response the stream reads a little longer (lingering close, RFC 9112 §9.6): an immediate close makes
+//!   the client's kernel discard the response if the client is still sending.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -23,27 +23,27 @@ use crate::limits::Limits;
 use crate::refusal::Refusal;
 use crate::response_body::ConnState;
 
-/// How long, and for how many bytes, a refused client is still read.
+/// Time and byte limits of a lingering close.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 1 << 20;
 
-/// What a first line has beside its target: `OPTIONS  HTTP/1.1` and its end, and some.
+/// Bytes of a request line besides its target: `OPTIONS  HTTP/1.1`, the line end, and some reserve.
 pub(crate) const REQUEST_LINE: usize = 64;
 
-/// A socket with timeouts; see the module.
+/// A socket with timeouts; see the module documentation.
 pub(crate) struct TimeoutStream {
     stream: TcpStream,
     conn: Arc<ConnState>,
     limits: Arc<Limits>,
-    /// A line for every refusal made here, with its end of line, or nothing.
+    /// Empty, or a header line with its line end, for every error response written here.
     extra_header: &'static str,
     read_state: ReadState,
-    /// Bytes of the first line since the last answer, as far as it has come, and whether all of it has.
+    /// Bytes received of the request line since the last response, and whether it is complete.
     first_line: usize,
     line_seen: bool,
     reading: LazyTimeout,
     writing: LazyTimeout,
-    /// What is left of a refusal made here.
+    /// Unsent bytes of an error response written here.
     refusal: Bytes,
     lingered: Option<usize>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct TimeoutStream {
 enum ReadState {
     /// The rest of a head, or the first head of the connection.
     Head,
-    /// Another request, if there is to be one.
+    /// The next request, if any.
     Request,
 }
 
@@ -93,7 +93,7 @@ impl TimeoutStream {
         }
     }
 
-    /// What to do when nothing came: go on waiting, say that the client is gone, or fail.
+    /// Called when no bytes are available: pending, end of stream (idle connection), or a timeout error.
     fn poll_read_timeout(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.conn.is_idle() {
             return Poll::Pending;
@@ -113,7 +113,7 @@ impl TimeoutStream {
         }
     }
 
-    /// Lets a write wait only for so long.
+    /// Limits how long a write may be pending.
     fn poll_write_timeout(
         &mut self,
         cx: &mut Context<'_>,
@@ -126,12 +126,15 @@ impl TimeoutStream {
             }
             Poll::Pending => {
                 ready!(self.writing.poll(cx, self.limits.write_stall));
-                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes no answer")))
+                Poll::Ready(Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the client does not read the response",
+                )))
             }
         }
     }
 
-    /// Replaces what hyper says by itself.
+    /// Replaces an error response that hyper generated.
     fn refuse(&mut self, from_hyper: &[u8]) {
         self.conn.linger();
         let line_is_short = self.line_seen && self.first_line <= self.limits.target + REQUEST_LINE;
@@ -219,7 +222,7 @@ impl AsyncWrite for TimeoutStream {
             self.first_line = 0;
             self.line_seen = false;
             self.reading.clear();
-            // hyper may be waiting for bytes since before the answer, when that was no idle wait.
+            // A read that hyper began before the response was not an idle wait; restart it as one.
             if self.poll_read_timeout(cx).is_ready() {
                 cx.waker().wake_by_ref();
             }
@@ -241,12 +244,12 @@ impl AsyncWrite for TimeoutStream {
     }
 }
 
-/// hyper's empty refusal with a JSON body; its other headers (the date, the closing) stay.
+/// hyper's empty error response with a JSON body; its other headers (`date`, `connection: close`) stay.
 fn refusal(from_hyper: &[u8], limits: &Limits, line_is_short: bool, extra_header: &str) -> Bytes {
     let head = String::from_utf8_lossy(from_hyper);
     let status = head.get(9..12).and_then(|code| code.parse().ok()).unwrap_or(StatusCode::BAD_REQUEST);
     let (status, message) = match status {
-        // hyper gives up on a head, not on a line: unless the first is short, it is the target.
+        // hyper limits the whole head: unless the request line is short, the target is too long.
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE if line_is_short => (status, headers_too_large(limits)),
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE | StatusCode::URI_TOO_LONG => {
             (StatusCode::URI_TOO_LONG, target_too_long(limits))
