@@ -15,12 +15,12 @@ const WIDTH: usize = 110;
 const EXIT_CODES: &str = "Exit codes: 0 after a clean end, also one by SIGINT or SIGTERM; 1 after a fault; 2 after wrong \
                           usage, settings included; 130 when a second signal ends it at once.";
 
-const FOLLOWS: &str = "It writes nothing to the database's directory, but needs a temporary one that it may write to \
-                       (TMPDIR). It asks no node: /readyz says whether it keeps up with the database, not whether somebody \
-                       still writes that.";
+const QUERY_HELP: &str = "It writes nothing to the database's directory, but needs a temporary one that it may write to \
+                       (TMPDIR). It asks no node: /readyz reports whether it keeps up with the database, not whether a \
+                       process still writes it.";
 
-const LOOKS: &str = "What only looks writes nothing to the data directory, but needs a temporary one that it may write to \
-                     (TMPDIR).";
+const DB_HELP: &str =
+    "Read-only commands write nothing to the data directory, but need a writable temporary one (TMPDIR).";
 
 /// Indexes an Initia rollup beside its node and serves it as JSON
 #[derive(Debug, Parser)]
@@ -37,7 +37,7 @@ pub(crate) enum Command {
     /// Indexes a node's chain
     Ingest(Sources<Service>),
     /// Serves a database that `run` or `ingest` writes, while they do
-    #[command(after_help = FOLLOWS)]
+    #[command(after_help = QUERY_HELP)]
     Query(Sources<Follower>),
     /// Plans transfers between chains, makes the messages to sign, and follows them
     Route(Route),
@@ -47,8 +47,8 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Makes a recording of a node
     Record(Record),
-    /// Looks at a database and mends it
-    #[command(subcommand, after_help = LOOKS)]
+    /// Inspects, verifies, repairs, backs up and exports a database
+    #[command(subcommand, after_help = DB_HELP)]
     Db(Db),
     /// Prints the effective settings as TOML, without passwords
     Config {

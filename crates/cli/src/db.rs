@@ -1,16 +1,17 @@
-//! `cairn db`: looks at a database and mends it.
+//! `cairn db`: inspection, verification, repair, backup and export of a database.
 //!
-//! | module | one job |
+//! | module | purpose |
 //! |---|---|
-//! | `inspect` | what it is of, and one hash over it |
-//! | `rollback` | takes back blocks |
-//! | `backup` | copies it, and makes a data directory of a copy |
-//! | `export` | writes it as lines of JSON |
-//! | `verify` | compares it with itself and with the chain, and heals it |
-//! | `reindex` | indexes a stretch again |
-//! | `node` | the node that it is compared with |
+//! | `inspect` | `info` and `digest` |
+//! | `rollback` | removes the last blocks |
+//! | `backup` | backup and restore |
+//! | `export` | export as NDJSON |
+//! | `verify` | verification and repair |
+//! | `reindex` | indexes the last blocks again |
+//! | `node` | client for the node to compare with |
 //!
-//! What must hold: what only looks leaves no trace in the directory, and works while another process writes.
+//! # Invariants
+//! * Read-only commands write nothing to the directory, and work while another process writes the database.
 
 mod backup;
 mod export;
@@ -100,7 +101,7 @@ pub(crate) enum Db {
     },
 }
 
-/// Does it.
+/// Runs the command.
 pub(crate) fn run(command: Db) -> anyhow::Result<()> {
     match command {
         Db::Info { settings } => inspect::info(&start(settings)?),
@@ -120,10 +121,10 @@ fn start<G: Group>(sources: Sources<G>) -> anyhow::Result<Settings> {
     Ok(settings)
 }
 
-/// A database that is looked at, with the directory that looking needs.
+/// A read-only database, with its temporary directory.
 struct Viewed {
     store: RocksStore,
-    /// Gone when dropped.
+    /// Removed on drop.
     own: TempDir,
 }
 
@@ -133,9 +134,9 @@ fn view(data: &Path) -> anyhow::Result<Viewed> {
     Ok(Viewed { store, own })
 }
 
-/// A database that is changed.
+/// Opens a database for writing.
 fn own(data: &Path) -> anyhow::Result<RocksStore> {
-    // To own a directory without a database is to make one: look before.
+    // Opening for writing creates a missing database, so check that there is one.
     drop(view(data)?);
     Ok(RocksStore::open(data, schema::TABLES, RocksOptions::default())?)
 }

@@ -1,4 +1,4 @@
-//! `cairn demo`: a recorded chain, played, indexed and served in one process.
+//! `cairn demo`: replays, indexes and serves a recorded chain in one process.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -28,8 +28,8 @@ const FOLDERS: [&str; 2] = ["testing/recordings", "recordings"];
 /// Flags of `cairn demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
-    /// Directory of the recording; by default `testing/recordings/evm-scenario` or `recordings/evm-scenario`, here or in a
-    /// directory above the program
+    /// Directory of the recording; by default `testing/recordings/evm-scenario` or `recordings/evm-scenario`, here or
+    /// in a directory above the program
     #[arg(long, value_name = "DIR")]
     recording: Option<PathBuf>,
     /// Directory of the database; a temporary one, removed at the end, if it is not given
@@ -45,7 +45,7 @@ pub(crate) struct Demo {
     log: Sources<Log>,
 }
 
-/// Shows the chain until it is asked to stop.
+/// Runs until a stop signal.
 pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
     let base = Settings::new(&args.log.merged()?)?;
     let (screen, _) = logging::start(&base.log)?;
@@ -112,7 +112,7 @@ fn settings_of(node: &ReplayNode, base: Settings) -> anyhow::Result<Settings> {
     })
 }
 
-/// Prints where to look.
+/// Prints example URLs.
 fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::Result<()> {
     let Some(serving) = serving else { return Ok(()) };
     let account = busiest_account(serving);

@@ -1,4 +1,4 @@
-//! Logs: to standard error, past the progress bar if there is one.
+//! Logging to standard error, above the progress bar if there is one.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
@@ -18,12 +18,12 @@ pub(crate) struct Screen {
     drawn: bool,
 }
 
-/// Changes what is logged while the program runs.
+/// Replaces the log filter at run time.
 #[derive(Clone)]
 pub(crate) struct FilterHandle(Arc<dyn Fn(EnvFilter) -> anyhow::Result<()> + Send + Sync>);
 
 impl FilterHandle {
-    /// From now on `filter` says what is logged.
+    /// Applies `filter`.
     pub(crate) fn set(&self, filter: &str) -> anyhow::Result<()> {
         (self.0)(EnvFilter::try_new(filter).context("log filter")?)
     }
@@ -36,7 +36,7 @@ impl fmt::Debug for FilterHandle {
 }
 
 impl Screen {
-    /// Whether a person looks at it, so that a bar makes sense.
+    /// Whether standard error is a terminal, so that a progress bar is shown.
     pub(crate) fn is_drawn(&self) -> bool {
         self.drawn
     }

@@ -1,6 +1,7 @@
-//! What `/readyz` says: whether the program should be given requests.
+//! The readiness check of `/readyz`.
 //!
-//! What must hold: nobody is asked and nothing is read from a disk for it.
+//! # Invariants
+//! * A check neither queries a node nor reads the disk.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,17 +11,17 @@ use node::{EndpointState, Node, Standing};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// A follower catches up every few milliseconds; after this long without, what it serves is old.
+/// Maximum age of the last catch-up of a follower, which normally is a few milliseconds.
 const FOLLOWER_LAG: Duration = Duration::from_secs(5);
 
-/// The node tells its height every few seconds; after this long without, nobody knows how far behind we are.
+/// Maximum age of a status of the node, which normally arrives every few seconds; beyond it the lag is unknown.
 const MAX_STATUS_AGE: Duration = Duration::from_mins(1);
 
-/// What the readiness of an index depends on, as far as it is known.
+/// The inputs of the readiness of an index.
 pub(crate) struct Readiness {
     node: Arc<Node>,
     lag: u64,
-    /// None until the node has answered what a start needs.
+    /// `None` until the node has answered the requests of the start.
     marks: OnceLock<Marks>,
 }
 
@@ -29,13 +30,13 @@ impl Readiness {
         Self { node, lag, marks: OnceLock::new() }
     }
 
-    /// From now on there is an ingest, and these are how far it has come.
+    /// Sets the progress of the indexer, once it has started.
     pub(crate) fn follow(&self, marks: Marks) {
-        // There is one ingest in a process: a second call would say the same.
+        // There is one indexer per process: a second call would set the same value.
         drop(self.marks.set(marks));
     }
 
-    /// Why it is not ready.
+    /// The error is the reason why it is not ready.
     pub(crate) fn check(&self) -> Result<(), String> {
         let outage = self.node.outage();
         let Some(marks) = self.marks.get() else {
@@ -49,9 +50,9 @@ impl Readiness {
     }
 }
 
-/// Ready while the blocks are indexed up to `lag` below what the node last said of itself, and an endpoint that can be
-/// trusted and has our blocks said so lately: one that is behind them knows nothing of newer ones. Lanes that come after the
-/// blocks do not matter.
+/// Ready if the indexed height is within `lag` of the last known height of the node, and a trusted endpoint at or above
+/// the index reported its status recently: one below the index does not know newer blocks. Lanes after the blocks are
+/// ignored.
 fn at_head(marks: &Marks, endpoints: &[EndpointState], lag: u64) -> Result<(), String> {
     let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
     let statuses = endpoints.iter().filter_map(LastStatus::of).collect::<Vec<_>>();
@@ -63,7 +64,7 @@ fn at_head(marks: &Marks, endpoints: &[EndpointState], lag: u64) -> Result<(), S
     Err(format!("indexed up to {blocks}, {behind} blocks behind the node; ready within {lag} (ready_lag)"))
 }
 
-/// What an endpoint last said of itself.
+/// The last status of an endpoint.
 #[derive(Clone, Copy)]
 struct LastStatus {
     at: Instant,
@@ -72,14 +73,14 @@ struct LastStatus {
 }
 
 impl LastStatus {
-    /// None if nothing was statuses of it yet.
+    /// `None` before the first status.
     fn of(endpoint: &EndpointState) -> Option<Self> {
         let trusted = !matches!(endpoint.standing, Standing::Distrusted | Standing::WrongChain);
         Some(Self { at: endpoint.seen?, height: endpoint.height.unwrap_or(0), trusted })
     }
 }
 
-/// Ready while somebody who can be trusted and has the block at `height` was statuses of lately, or nobody was to be statuses of
+/// Ready if a trusted endpoint that has the block at `height` reported its status recently, or if there is no status
 /// yet.
 fn check_freshness(statuses: &[LastStatus], height: u64) -> Result<(), String> {
     let known = statuses.iter().filter(|endpoint| endpoint.trusted && endpoint.height >= height);
@@ -94,7 +95,7 @@ fn check_freshness(statuses: &[LastStatus], height: u64) -> Result<(), String> {
     }
 }
 
-/// Ready while the last time that the follower caught up with its database is recent.
+/// Ready while the last catch-up of the follower is recent.
 pub(crate) fn keeping_up(caught_up: watch::Receiver<Instant>) -> impl Fn() -> Result<(), String> + Clone {
     move || {
         let ago = caught_up.borrow().elapsed();

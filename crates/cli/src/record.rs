@@ -48,7 +48,7 @@ pub(crate) struct Record {
     node: Sources<sources::Node>,
 }
 
-/// Records until the last height is written, or until it is asked to stop.
+/// Records until the last height is written, or until a stop signal.
 pub(crate) fn run(args: Record) -> anyhow::Result<()> {
     let settings = Settings::new(&args.node.clone().merged()?)?;
     let endpoints = settings.endpoints()?;

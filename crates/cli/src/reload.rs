@@ -1,8 +1,8 @@
-//! Settings that change while the program runs: on SIGHUP they are read again, and what is logged changes with them. A
-//! process that was started in a terminal stops instead (`shutdown`).
+//! Settings reload on SIGHUP: applies the log filter. A process with a terminal stops on SIGHUP instead (`shutdown`).
 //!
-//! What must hold: a file that cannot be read or has errors changes nothing, and the log says why; of the other settings it
-//! says which are not those that the program runs with, and that they wait for the next start.
+//! # Invariants
+//! * A file that is unreadable or invalid changes nothing, and the error is logged.
+//! * Other changed settings are logged as pending until the next start.
 
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,15 +12,15 @@ use crate::settings::sources::Sources;
 use crate::settings::{Settings, Values, print};
 use crate::shutdown;
 
-/// Listens to SIGHUP from now on, for as long as the process runs, which it does with the values in `running`. Call it
-/// within a tokio runtime.
+/// Installs the SIGHUP handler for the lifetime of the process. `running` are the current values. Call it within a
+/// tokio runtime.
 pub(crate) fn on_hangup<G: Clone + Send + 'static>(
     sources: Sources<G>,
     running: Values,
     filter_handle: FilterHandle,
 ) -> anyhow::Result<()> {
     if shutdown::has_terminal() {
-        // There the signal says that the terminal is gone.
+        // With a terminal, the signal means that the terminal was closed.
         return Ok(());
     }
     let mut hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;

@@ -1,4 +1,4 @@
-//! `cairn replay`: a node played from a recording, a port for each of its services.
+//! `cairn replay`: a replay node with one port per service.
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
@@ -64,7 +64,7 @@ pub(crate) struct Replay {
     log: Sources<Log>,
 }
 
-/// Plays until it is asked to stop.
+/// Runs until a stop signal.
 pub(crate) fn run(args: Replay) -> anyhow::Result<()> {
     let settings = Settings::new(&args.log.merged()?)?;
     logging::start(&settings.log)?;

@@ -1,4 +1,4 @@
-//! `cairn route`: plans transfers between chains, makes the messages to sign, and follows them.
+//! `cairn route`: the routing service (planner, messages, transfer tracker) and its supervisor.
 
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -26,7 +26,7 @@ use crate::{logging, output, reload, runtime, shutdown};
 /// Largest request body in bytes.
 const BODY: usize = 1 << 20;
 
-/// The directory of the database, where nothing says another.
+/// The default directory of the database.
 const DATA: &str = "cairn-route";
 
 /// Flags of `cairn route`.
@@ -39,7 +39,7 @@ pub(crate) struct Route {
     sources: Sources<Router>,
 }
 
-/// What else `cairn route` does.
+/// Subcommands of `cairn route`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum RouteCommand {
     /// Checks a registry against itself, and against the chains if asked to
@@ -53,7 +53,7 @@ pub(crate) enum RouteCommand {
     },
 }
 
-/// Serves, or checks; a registry with errors is told by the exit code 1.
+/// Serves, or checks a registry; a registry with errors is exit code 1.
 pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
     if let Some(RouteCommand::Check { registry, online }) = args.command {
         return check(&registry, online);
@@ -86,12 +86,12 @@ fn with_data(mut values: Values) -> Values {
 pub(crate) struct Routing {
     server: Server,
     app: Arc<App<Service>>,
-    /// Listened to before anybody is told where it is: the signal would end the process otherwise.
+    /// Installed before the URL is published: without a handler, SIGHUP would end the process.
     hangups: Mutex<Signal>,
 }
 
 impl Routing {
-    /// Opens the database and listens, within a tokio runtime. What follows transfers begins with [`Routing::work`].
+    /// Opens the database and listens, within a tokio runtime. [`Routing::work`] starts the tracker.
     pub(crate) fn start(settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
         Self::over(listen(settings.listen)?, settings, registry)
     }
@@ -109,18 +109,18 @@ impl Routing {
         Ok(Self { server, app, hangups })
     }
 
-    /// Where it is.
+    /// The URL of the server.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.server.address())
     }
 
-    /// What answers.
+    /// The service.
     pub(crate) fn service(&self) -> &Service {
         self.app.state()
     }
 
-    /// Follows transfers, asks the chains what holds, reads the registry again on SIGHUP; until `stop`. What answers goes on
-    /// until [`Routing::stop`].
+    /// Tracks transfers, refreshes facts about the chains and reloads the registry on SIGHUP, until `stop`. The server
+    /// runs until [`Routing::stop`].
     pub(crate) async fn work(&self, registry: &Path, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
         let service = self.app.state();
         let reloads = async {
@@ -139,7 +139,7 @@ impl Routing {
 
     /// Stops it, letting requests in flight finish within [`Limits::stop`].
     pub(crate) async fn stop(self) {
-        // It waits for threads; if that were to fail, the process ends all the same.
+        // Stopping blocks on threads; on failure the process ends all the same.
         if let Err(error) = tokio::task::spawn_blocking(move || self.server.stop()).await {
             tracing::error!(%error, "stopping the server");
         }
@@ -150,24 +150,25 @@ fn listen(at: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(at).with_context(|| format!("cannot listen on {at} for routes"))
 }
 
-/// The pauses before a routing service that failed is started again.
+/// Backoff before a failed routing service is restarted.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_mins(1);
 
-/// Keeps a routing service running: whatever it fails of is logged, and it is started again after a pause.
+/// Supervisor of a routing service: logs failures and restarts it after a backoff.
 pub(crate) struct Supervisor {
     settings: RouteSettings,
-    /// None between a failure and the next start.
+    /// `None` between a failure and the next start.
     routing: Mutex<Option<Routing>>,
 }
 
 impl Supervisor {
-    /// Starts the service, within a tokio runtime. A registry that does not load, or an address that is taken, is an error
-    /// here; so is a database that does not open, unless the disk is full or `is_contained`: then it is tried again.
+    /// Starts the service, within a tokio runtime. A registry that does not load, or an address that is taken, is an
+    /// error here; so is a database that does not open, unless the disk is full or `is_contained`: then it is tried
+    /// again.
     pub(crate) fn start(mut settings: RouteSettings, is_contained: bool) -> anyhow::Result<Self> {
         let registry = load(&settings.registry)?;
         let listener = listen(settings.listen)?;
-        // With port 0, the next start takes the same one.
+        // With port 0, a restart must use the same port.
         settings.listen = listener.local_addr()?;
         let routing = match Routing::over(listener, &settings, registry) {
             Ok(routing) => Some(routing),
@@ -180,12 +181,12 @@ impl Supervisor {
         Ok(Self { settings, routing: Mutex::new(routing) })
     }
 
-    /// Where it is.
+    /// The URL of the server.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.settings.listen)
     }
 
-    /// Does the service's work until `stop`.
+    /// Runs the service until `stop`.
     pub(crate) async fn run(&self, stop: &watch::Receiver<bool>) {
         let mut routing = self.routing.lock().await;
         let mut pause = FIRST_PAUSE;
@@ -242,17 +243,18 @@ fn reload(service: &Service, registry: &Path) {
     }
 }
 
-/// Reads a registry, and tells what is wrong with it.
+/// Loads a registry and logs its problems.
 pub(crate) fn load(dir: &Path) -> anyhow::Result<Registry> {
     let Loaded { registry, problems } = ::registry::load(dir)?;
     log_problems(problems, &registry);
     Ok(registry)
 }
 
-/// Problems of each severity that one load logs at most: a public registry can have thousands. `route check` prints all.
+/// Problems of each severity that one load logs at most: a public registry can have thousands. `route check` prints
+/// all.
 const MAX_LOGGED: usize = 20;
 
-/// Logs what is wrong with a registry: the problems of its files, and the errors that keep parts of it out of routes.
+/// Logs the problems of the registry files, and the errors that exclude parts of the registry from routes.
 fn log_problems(mut problems: Vec<Problem>, registry: &Registry) {
     let errors = ::registry::check(registry).into_iter();
     problems.extend(errors.filter(|problem| problem.severity == Severity::Error));

@@ -1,11 +1,11 @@
-//! The threads that asynchronous work runs on.
+//! The tokio runtime.
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::runtime::Builder;
 
-/// What is still running after a clean stop is a question to a node; nobody waits for its answer.
+/// Timeout for tasks left after a clean stop: pending node requests, whose results are not needed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Runs `work` to its end.
@@ -13,8 +13,8 @@ pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
     run(work, || {})
 }
 
-/// Runs `work`, which indexes, to its end: its threads come after those that answer requests. The calling thread keeps its
-/// priority, and so do the threads that it starts.
+/// Runs `work`, an indexer, with a lower thread priority than the servers. The calling thread and the threads it starts
+/// keep their priority.
 pub(crate) fn block_on_indexing<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     run(work, ingest::behind_readers)
 }

@@ -1,16 +1,18 @@
-//! The settings of the program: from files, environment and flags to values with types.
+//! Configuration: typed settings from a TOML file, environment variables and flags.
 //!
-//! | module | one job |
+//! | module | purpose |
 //! |---|---|
-//! | [`keys`] | the list of all settings; everything else is derived from it |
+//! | [`keys`] | the table of all settings; everything else derives from it |
 //! | [`sources`] | flags and environment variables |
 //! | `file` | the configuration file |
-//! | `read` | from values as written to values with types |
-//! | [`value`] | a value as written, with its place |
-//! | [`units`] | texts of times, bytes and choices |
+//! | `read` | parsers and bounds of values |
+//! | [`value`] | a raw value with its source |
+//! | [`units`] | parsers of durations, sizes, rates and choices |
 //! | [`mod@print`] | `cairn config` and the example file |
 //!
-//! What must hold: file < environment < flags; every source is parsed by the same code; an error names the place.
+//! # Invariants
+//! * Precedence: file < environment < flags.
+//! * The same code parses values of every source, and an error names the source.
 
 mod file;
 pub(crate) mod keys;
@@ -41,10 +43,10 @@ use self::routing::RouteSettings;
 use self::units::{ByteSize, DurationArg};
 pub(crate) use self::value::{Error, Value, Values};
 
-/// Pause before a daemon tries again what the node cannot do.
+/// Retry interval of a daemon for requests that the node does not support.
 const TRY_AGAIN: Duration = Duration::from_secs(15);
 
-/// The effective settings. What has no default may be absent.
+/// The effective settings. Settings without a default are optional.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) data: Option<PathBuf>,
@@ -60,7 +62,7 @@ pub(crate) struct Settings {
     pub(crate) start_height: Option<u64>,
     pub(crate) internal_txs: bool,
     pub(crate) rich_list: bool,
-    /// None is never.
+    /// `None` disables it.
     pub(crate) reconcile: Option<Duration>,
     pub(crate) look_ahead: usize,
     pub(crate) poll: Duration,
@@ -68,21 +70,21 @@ pub(crate) struct Settings {
     /// In blocks.
     pub(crate) max_rewind: u64,
     pub(crate) cache: usize,
-    /// Bytes of the data directory's file system that are left free.
+    /// Bytes kept free on the file system of the data directory.
     pub(crate) disk_reserve: u64,
-    /// What a client may take of a server.
+    /// Limits of the servers.
     pub(crate) limits: Limits,
     /// In blocks.
     pub(crate) ready_lag: u64,
     pub(crate) cors: Cors,
     pub(crate) log: Log,
     pub(crate) empty_cursor: EmptyCursor,
-    /// None if transfers are not routed.
+    /// `None` without a routing service.
     pub(crate) route: Option<RouteSettings>,
 }
 
 impl Settings {
-    /// Parses `values`, with defaults for what is absent.
+    /// Parses `values`; absent settings get their defaults.
     pub(crate) fn new(values: &Values) -> Result<Self, Error> {
         let read = Reader(values);
         let bytes = |bytes: &usize| units::bytes_text(u64::try_from(*bytes).unwrap_or(u64::MAX));
@@ -125,7 +127,7 @@ impl Settings {
         self.data.as_deref().ok_or_else(|| missing("data"))
     }
 
-    /// What the ingest is to do; `keep_trying`, where the node cannot do what it is asked.
+    /// The configuration of the indexer. With `keep_trying` it retries requests that the node does not support.
     pub(crate) fn ingest(&self, keep_trying: bool) -> Result<ingest::Config, Error> {
         Ok(ingest::Config {
             chain_id: self.chain_id.clone().ok_or_else(|| missing("chain_id"))?,
@@ -144,7 +146,7 @@ impl Settings {
         })
     }
 
-    /// The node's services, with those that the chain cannot be indexed without.
+    /// The endpoints of the node; an error if a required one is missing.
     pub(crate) fn endpoints(&self) -> Result<Endpoints, Error> {
         if self.comet.is_empty() {
             return Err(missing("comet"));

@@ -94,8 +94,8 @@ impl<A> App<A> {
         }
     }
 
-    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500. The response to a `HEAD` still has its
-    /// body, for the length.
+    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500. The response to a `HEAD` still
+    /// has its body, for the length.
     pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         if let Some(response) = self.probe(request) {
             return response;

@@ -58,8 +58,8 @@ impl Call<'_> {
         Some(value.split(';').next().unwrap_or_default().trim()).filter(|value| !value.is_empty())
     }
 
-    /// The client of a `POST`, as rate limits identify it: an IPv4 address, or the first address of an IPv6 /64. `None` for other
-    /// methods and without a socket.
+    /// The client of a `POST`, as rate limits identify it: an IPv4 address, or the first address of an IPv6 /64. `None`
+    /// for other methods and without a socket.
     pub fn client(&self) -> Option<IpAddr> {
         self.client
     }

@@ -1,7 +1,7 @@
 //! Cross-origin resource sharing (CORS): the web origins that may read responses.
 //!
-//! Credentials are never allowed. A response to an origin that is not allowed lacks `Access-Control-Allow-Origin`; the browser
-//! then blocks the page from reading it.
+//! Credentials are never allowed. A response to an origin that is not allowed lacks `Access-Control-Allow-Origin`; the
+//! browser then blocks the page from reading it.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

@@ -1,7 +1,7 @@
 //! API operations as values: path, parameters, response schema and handler.
 //!
-//! The list of endpoints is the only description of an API: routing, 404 and 405, the parameters of a handler, caching and
-//! the OpenAPI document all derive from it.
+//! The list of endpoints is the only description of an API: routing, 404 and 405, the parameters of a handler, caching
+//! and the OpenAPI document all derive from it.
 
 use std::time::Duration;
 

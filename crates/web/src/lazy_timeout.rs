@@ -1,7 +1,8 @@
 //! A lazily reset timeout, almost free while it does not fire.
 //!
-//! A timer that is already set to an earlier deadline stays: it wakes once without effect and is reset then. A connection
-//! that is never slow therefore touches the runtime's timer a few times a minute instead of once per request.
+//! A timer that is already set to an earlier deadline stays: it wakes once without effect and is reset then. A
+//! connection that is never slow therefore touches the runtime's timer a few times a minute instead of once per
+//! request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

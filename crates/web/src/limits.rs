@@ -1,7 +1,7 @@
 //! All limits of a server.
 //!
-//! No timeout applies to a synchronous handler ([`crate::endpoint::Handler::Now`]), because a thread cannot be cancelled: the
-//! rows of its page bound its work. Slow requests are counted ([`crate::meter::SLOW`]).
+//! No timeout applies to a synchronous handler ([`crate::endpoint::Handler::Now`]), because a thread cannot be
+//! cancelled: the rows of its page bound its work. Slow requests are counted ([`crate::meter::SLOW`]).
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -22,12 +22,12 @@ pub struct Limits {
     /// Maximum of connections per client; further ones are closed at once. Does not apply to `trusted_proxies` and
     /// [`crate::raw`].
     pub connections_per_client: usize,
-    /// Maximum of concurrent requests, each counted from its head until its response is flushed; beyond it the response is
-    /// 503, before the body is read. It bounds the unsent responses in memory: at most two per request, if the client
-    /// pipelines.
+    /// Maximum of concurrent requests, each counted from its head until its response is flushed; beyond it the response
+    /// is 503, before the body is read. It bounds the unsent responses in memory: at most two per request, if the
+    /// client pipelines.
     pub requests: usize,
-    /// Maximum of concurrent requests per client, beyond which the response is 429: a client that reads no responses must not
-    /// block others. Does not apply to [`crate::raw`].
+    /// Maximum of concurrent requests per client, beyond which the response is 429: a client that reads no responses
+    /// must not block others. Does not apply to [`crate::raw`].
     pub requests_per_client: usize,
     /// Request rate per client, beyond which the response is 429; `None` is unlimited. Does not apply to `OPTIONS`,
     /// `/healthz`, `/readyz` and [`crate::raw`].

@@ -1,12 +1,14 @@
 //! Rate limiting of clients by a token bucket per address (generic cell rate algorithm, GCRA), and client identity.
 //!
 //! GCRA (ITU-T I.371 annex A) stores one instant per bucket: the time at which it is full again. A client without an
-//! entry has a full bucket. The table is an LRU cache: the evicted client has been idle longest, so its bucket is the most
-//! likely to be full. An attacker with enough addresses to evict its own entry could as well use a new address each time.
+//! entry has a full bucket. The table is an LRU cache: the evicted client has been idle longest, so its bucket is the
+//! most likely to be full. An attacker with enough addresses to evict its own entry could as well use a new address
+//! each time.
 //!
 //! # Invariants
 //! * The head of a request alone decides whether it is admitted.
-//! * The number of buckets is bounded. A path with its own rate has its own table, so settings fix the number of tables.
+//! * The number of buckets is bounded. A path with its own rate has its own table, so settings fix the number of
+//!   tables.
 //! * `X-Forwarded-For` is read only from proxies that the operator configured.
 
 use std::hash::RandomState;

@@ -135,7 +135,8 @@ impl Refusal {
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-        // Without `no-store`, caches may keep a 404 for as long as they like, but a missing height may exist a second later.
+        // Without `no-store`, caches may keep a 404 for as long as they like, but a missing height may exist a second
+        // later.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(seconds) = self.retry_after() {
             headers.insert(RETRY_AFTER, seconds.into());

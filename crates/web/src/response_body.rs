@@ -1,7 +1,8 @@
 //! The response body, and the request state of a connection that the body updates.
 //!
 //! [`crate::timeout_stream`] must distinguish bytes of a response from an error response that hyper generated itself.
-//! [`ConnState`], shared by the service, the body and the stream of one connection, records which of the two is written.
+//! [`ConnState`], shared by the service, the body and the stream of one connection, records which of the two is
+//! written.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};

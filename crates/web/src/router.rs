@@ -1,7 +1,8 @@
 //! A routing trie: maps paths to endpoints.
 //!
 //! Segments are compared without regard to case and a slash at the end is ignored, as the deployed server does
-//! (`indexer-api.md` §1.1). A literal segment takes precedence over a parameter, with backtracking to the parameter. The path is split before anything is decoded, so an escaped slash stays inside its segment.
+//! (`indexer-api.md` §1.1). A literal segment takes precedence over a parameter, with backtracking to the parameter.
+//! The path is split before anything is decoded, so an escaped slash stays inside its segment.
 
 use bytes::Bytes;
 use http::HeaderValue;

@@ -17,8 +17,8 @@ use crate::app::App;
 use crate::limits::Limits;
 use crate::serve::serve;
 
-/// The listen backlog, capped by the kernel's own limit. The standard library's 128 is too small for the reconnects after a
-/// restart: a client that finds the queue full retries after a second.
+/// The listen backlog, capped by the kernel's own limit. The standard library's 128 is too small for the reconnects
+/// after a restart: a client that finds the queue full retries after a second.
 const BACKLOG: u32 = 1024;
 
 /// Eight, or four for each core if that is more: a thread that waits for a disk should not leave a core idle.

@@ -1,7 +1,8 @@
 //! HTTP protocol upgrade (101): a handler of [`crate::raw`] takes over the socket.
 //!
 //! # Invariants
-//! * An upgraded connection counts towards [`crate::limits::Limits::connections`] until it ends, and closes when the server
+//! * An upgraded connection counts towards [`crate::limits::Limits::connections`] until it ends, and closes when the
+//!   server
 //!   stops.
 //! * Its only timeout is [`crate::limits::Limits::write_stall`]. Read sizes and timing are up to the handler.
 

@@ -1,6 +1,8 @@
 //! `cairn db backup` and `cairn db restore`.
 //!
-//! What must hold: a backup is of one moment, also while another process writes; nothing is left in the data directory.
+//! # Invariants
+//! * A backup is a consistent snapshot, also while another process writes.
+//! * Nothing is left in the data directory.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,7 +22,7 @@ use crate::output;
 use crate::settings::Settings;
 use crate::settings::units::bytes_text;
 
-/// A checkpoint writes what is in memory to files first; somebody else's backup may be under way as well.
+/// Timeout of the control socket: a checkpoint flushes the memtables first, and another backup may be in progress.
 const CONTROL_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How it is backed up.
@@ -68,11 +70,11 @@ fn line(backup: &Backup) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// A checkpoint to copy from.
+/// The checkpoint to copy from.
 enum Source {
-    /// Made by the process that writes the database, and kept while we are connected.
+    /// Made by the writer of the database, which keeps it while the connection is open.
     Remote { path: PathBuf, _connection: UnixStream },
-    /// Made by us.
+    /// Made by this process.
     Local { path: PathBuf },
 }
 
@@ -80,7 +82,7 @@ impl Source {
     fn of(data: &Path) -> anyhow::Result<Self> {
         match UnixStream::connect(data.join(SOCKET)) {
             Ok(connection) => Self::remote(connection),
-            // Nobody listens: who owned it is gone, or cannot be reached this way.
+            // No process listens on the socket: the writer has ended, or has no socket.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
                 let store = own(data).context(
                     "the database is not ours and its owner listens on no control socket: stop it, or look at its log for why",

@@ -1,4 +1,4 @@
-//! The node that a database is compared with: its addresses are settings, everything else the database tells.
+//! The node to compare a database with: endpoints from the settings, everything else from the database.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) fn node(settings: &Settings, identity: &Identity) -> anyhow::Result<A
     Ok(Arc::new(Node::new(settings.endpoints()?, Limits::default())?))
 }
 
-/// Fails early where an address is missing that every database needs.
+/// Fails early if an endpoint is missing that every database needs.
 pub(super) fn require_endpoints(settings: &Settings) -> Result<(), Error> {
     settings.endpoints().map(|_| ())
 }

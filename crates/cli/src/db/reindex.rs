@@ -1,4 +1,4 @@
-//! `cairn db reindex`: takes back a stretch and indexes it again.
+//! `cairn db reindex`: removes the last blocks and indexes them again.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::own;
 use crate::settings::Settings;
 use crate::{output, runtime, shutdown};
 
-/// Indexes `from` and all above it again.
+/// Indexes height `from` and all above it again.
 pub(super) fn reindex(settings: &Settings, from: u64) -> anyhow::Result<()> {
     require_endpoints(settings)?;
     let store: Arc<dyn Store> = Arc::new(own(settings.data()?)?);

@@ -1,6 +1,7 @@
-//! `cairn db verify`: looks for damage, and heals it if it is to.
+//! `cairn db verify`: detects damage, and repairs it with `--repair`.
 //!
-//! Without `--repair` nothing is written but to temporary directories, and another process may write the database.
+//! # Invariants
+//! * Without `--repair`, only temporary directories are written, and another process may write the database.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -59,7 +60,7 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
         let found = salvage(data)?;
         output::print(&lines(&found))?;
         let store = own(data)?;
-        // What was read whole just now is compacted again; what became damaged since is a matter of the next repair.
+        // Compact the files again; damage that appears later is left to the next repair.
         output::print(&lines(&store.recheck()?))?;
         (Arc::new(store), None)
     } else {
@@ -100,10 +101,10 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     Ok(found.is_sound())
 }
 
-/// Takes out of the files what cannot be read, so that it is missing and can be healed as such.
+/// Removes unreadable rows from their tables, so that the repair treats them as missing.
 fn salvage(data: &Path) -> anyhow::Result<Vec<Damage>> {
     let found = RocksStore::damage(data, schema::TABLES, RocksOptions::default())?;
-    // A database that can be read is not opened without its checks.
+    // Salvage opens the database without checks, so skip it if everything is readable.
     if found.is_empty() {
         return Ok(found);
     }
@@ -125,7 +126,7 @@ fn scratch(dir: &TempDir) -> Box<Scratch> {
     })
 }
 
-/// Every finding in a line, what was looked at, and a summary.
+/// One line per finding, the numbers of checked items, and a summary.
 fn report(report: &Report) -> String {
     let mut text = String::new();
     for finding in &report.findings {

@@ -1,6 +1,8 @@
-//! The settings as TOML: the effective ones, and the example with everything explained.
+//! TOML output of the effective settings and of the documented example file.
 //!
-//! What must hold: what is printed can be read back; passwords and keys in addresses are not printed.
+//! # Invariants
+//! * The output is a valid configuration file.
+//! * Credentials and paths of URLs are masked.
 
 use std::fmt::Write as _;
 
@@ -10,7 +12,7 @@ use super::value::{Source, Value, Values};
 /// Columns of the example's comments.
 const WIDTH: usize = 100;
 
-/// The effective settings, each with where it comes from.
+/// The effective settings, each with its source.
 pub(crate) fn effective(values: &Values) -> String {
     let line = |key: &Key| match (values.get(key.name), key.default) {
         (Some(value), _) => {

@@ -1,4 +1,4 @@
-//! The settings as flags and environment variables of a command.
+//! Flags and environment variables of a command, as clap arguments derived from the table of settings.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -14,36 +14,36 @@ use super::value::{Error, Source, Value, Values};
 
 const CONFIG: &str = "config";
 
-/// The settings that a command has.
+/// A group of settings that a command accepts.
 pub(crate) trait Group {
-    /// Theirs.
+    /// The scopes of the group.
     const SCOPES: &'static [Scope];
 
-    /// Other flags for some of them, by name.
+    /// Flag aliases: name of the setting, alias.
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
 }
 
-/// Of commands that run for a while.
+/// Settings of commands that only log.
 #[derive(Clone, Debug)]
 pub(crate) struct Log;
 
-/// Of commands that work on a data directory.
+/// Settings of commands on a data directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Data;
 
-/// Of commands that ask a node.
+/// Settings of commands that query a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Node;
 
-/// Of `query`: all, too.
+/// Settings of `query`: all.
 #[derive(Clone, Debug)]
 pub(crate) struct Follower;
 
-/// Of `run` and `ingest`: all.
+/// Settings of `run` and `ingest`: all.
 #[derive(Clone, Debug)]
 pub(crate) struct Service;
 
-/// Of `route`.
+/// Settings of `route`.
 #[derive(Clone, Debug)]
 pub(crate) struct Router;
 
@@ -77,7 +77,7 @@ impl Group for Follower {
     const ALIASES: &'static [(&'static str, &'static str)] = &[("data", "follow")];
 }
 
-/// What flags and environment give of the settings of `G`, and which file they stand on.
+/// The settings of group `G` from flags and environment, and the path of the configuration file.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources<G> {
     file: Option<PathBuf>,
@@ -86,7 +86,7 @@ pub(crate) struct Sources<G> {
 }
 
 impl<G> Sources<G> {
-    /// File < environment < flags.
+    /// Merges the sources: file < environment < flags.
     pub(crate) fn merged(self) -> Result<Values, Error> {
         let mut values = self.file.as_deref().map(file::read).transpose()?.unwrap_or_default();
         values.extend(self.values);

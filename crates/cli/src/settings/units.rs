@@ -1,4 +1,4 @@
-//! The texts of values: times, bytes, bounded numbers, names of choices. Each refuses with the text and what is allowed.
+//! Parsers of durations, byte sizes, rates and choices. Each error has the text and the allowed form.
 
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use web::limits::Rate;
 
-/// A text that is no value of its kind.
+/// A text that does not parse.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {wanted}")]
 pub(crate) struct BadText {

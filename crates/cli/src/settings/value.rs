@@ -1,7 +1,8 @@
-//! A setting's value as it was written, with the place where it was written.
+//! Raw values of settings with their source, and configuration errors.
 //!
-//! What must hold: whatever the source, a value is parsed by the same code, and what is wrong with it is said with its
-//! place, its name and what is allowed; a secret in an address is not repeated.
+//! # Invariants
+//! * The same code parses values of every source.
+//! * An error names the source, the setting and the allowed values. It never repeats credentials of a URL.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +11,7 @@ use std::str::FromStr;
 
 use super::keys::Key;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Default,
@@ -22,14 +23,14 @@ pub(crate) enum Source {
 /// Values by the name of their setting.
 pub(crate) type Values = BTreeMap<&'static str, Value>;
 
-/// One or more texts, and where they were found.
+/// One or more texts and their source.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) texts: Vec<String>,
     pub(crate) source: Source,
 }
 
-/// What is wrong with a setting. Ends the program as wrong usage.
+/// An invalid setting. The program exits with the code of wrong usage.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{place}: {reason}")]
@@ -68,7 +69,7 @@ impl Value {
         }
     }
 
-    /// Says that the value will not do. `reason` repeats the value, unless it is secret.
+    /// The error for an invalid value. `reason` repeats the value unless it is secret.
     pub(crate) fn bad(&self, key: &Key, reason: String) -> Error {
         Error::Bad { place: self.place(key), reason }
     }
