@@ -96,7 +96,7 @@ fn find() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The settings for the chain that `node` plays; what `base` says about a chain is about another one.
+/// The settings for the chain of `node`: those of `base`, except for the settings of a chain.
 fn settings_of(node: &ReplayNode, base: Settings) -> anyhow::Result<Settings> {
     let about = node.recording().summary();
     Ok(Settings {
