@@ -4,11 +4,9 @@
 //!   response.
 //!   (hyper's own head timeout also runs between two requests, so it cannot be shorter than the keep-alive time.)
 //! * hyper answers a head that it cannot parse with an empty response. This stream replaces it by the JSON body of
-//!   every
-//!   other error. It recognises hyper's response because it is written while no request is in progress.
+//!   every other error. It recognises hyper's response because it is written while no request is in progress.
 //! * After an error response the stream reads a little longer (lingering close, RFC 9112 §9.6): an immediate close
-//!   makes
-//!   the client's kernel discard the response if the client is still sending.
+//!   makes the client's kernel discard the response if the client is still sending.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! * An upgraded connection counts towards [`crate::limits::Limits::connections`] until it ends, and closes when the
-//!   server
-//!   stops.
+//!   server stops.
 //! * Its only timeout is [`crate::limits::Limits::write_stall`]. Read sizes and timing are up to the handler.
 
 use std::fmt;
