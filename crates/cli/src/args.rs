@@ -7,7 +7,7 @@ use crate::demo::Demo;
 use crate::record::Record;
 use crate::replay::Replay;
 use crate::route::Route;
-use crate::settings::given::{Follower, Given, Service};
+use crate::settings::sources::{Follower, Service, Sources};
 
 /// The widest line of help.
 const WIDTH: usize = 110;
@@ -15,11 +15,11 @@ const WIDTH: usize = 110;
 const EXIT_CODES: &str = "Exit codes: 0 after a clean end, also one by SIGINT or SIGTERM; 1 after a fault; 2 after wrong \
                           usage, settings included; 130 when a second signal ends it at once.";
 
-const FOLLOWS: &str = "It writes nothing to the database's directory, but needs a temporary one that it may write to \
+const QUERY_HELP: &str = "It writes nothing to the database's directory, but needs a temporary one that it may write to \
                        (TMPDIR). It asks no node: /readyz says whether it keeps up with the database, not whether somebody \
                        still writes that.";
 
-const LOOKS: &str = "What only looks writes nothing to the data directory, but needs a temporary one that it may write to \
+const DB_HELP: &str = "What only looks writes nothing to the data directory, but needs a temporary one that it may write to \
                      (TMPDIR).";
 
 /// Indexes an Initia rollup beside its node and serves it as JSON
@@ -33,12 +33,12 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Indexes a node's chain and serves it, in one process
-    Run(Given<Service>),
+    Run(Sources<Service>),
     /// Indexes a node's chain
-    Ingest(Given<Service>),
+    Ingest(Sources<Service>),
     /// Serves a database that `run` or `ingest` writes, while they do
-    #[command(after_help = FOLLOWS)]
-    Query(Given<Follower>),
+    #[command(after_help = QUERY_HELP)]
+    Query(Sources<Follower>),
     /// Plans transfers between chains, makes the messages to sign, and follows them
     Route(Route),
     /// Indexes and serves a recorded chain: needs no node and no network
@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Makes a recording of a node
     Record(Record),
     /// Looks at a database and mends it
-    #[command(subcommand, after_help = LOOKS)]
+    #[command(subcommand, after_help = DB_HELP)]
     Db(Db),
     /// Prints the effective settings as TOML, without passwords
     Config {
@@ -56,7 +56,7 @@ pub(crate) enum Command {
         #[arg(long)]
         example: bool,
         #[command(flatten)]
-        settings: Given<Service>,
+        settings: Sources<Service>,
     },
     /// Prints the interface as a Swagger 2.0 document
     Openapi {

@@ -1,7 +1,9 @@
-//! The control socket: what the process that writes a database does for others on request.
+//! The control socket: a Unix socket through which the writer of a database makes checkpoints for other processes.
 //!
-//! What must hold: the socket is in the data directory and for its owner alone; one request at a time, of one bounded line;
-//! nothing of it waits without an end, and nothing that goes wrong with it stops the process.
+//! # Invariants
+//! * The socket is in the data directory, with access for its owner only.
+//! * One request at a time, one bounded line each; every wait has a timeout.
+//! * A failure of the socket does not stop the process.
 //!
 //! ```text
 //! → {"request":"checkpoint"}
@@ -35,13 +37,13 @@ pub(crate) const CHECKPOINT: &str = "checkpoint";
 /// Bytes of a request at most.
 const MAX_REQUEST: u64 = 1024;
 
-/// Who has connected and says nothing for so long is sent away.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout for a request line and for the response.
+const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A copy of a checkpoint takes no longer than this; what it keeps from deletion takes room.
-const KEPT: Duration = Duration::from_hours(12);
+/// Maximum lifetime of a checkpoint: it keeps obsolete files from deletion, which takes disk space.
+const MAX_HOLD: Duration = Duration::from_hours(12);
 
-/// Where a checkpoint of the database in `data` is made: inside of it, because hard links need the same file system.
+/// The path of a checkpoint: inside the data directory, because hard links need the same file system.
 pub(crate) fn checkpoint_in(data: &Path) -> PathBuf {
     data.join(CHECKPOINT)
 }
@@ -54,7 +56,7 @@ pub(crate) fn discard(checkpoint: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a checkpoint of `store` where there may be one that somebody left behind.
+/// Makes a checkpoint of `store`; replaces one left behind.
 pub(crate) fn checkpoint(store: &RocksStore) -> anyhow::Result<PathBuf> {
     let path = checkpoint_in(&fs::canonicalize(store.path())?);
     discard(&path).with_context(|| format!("removing {}", path.display()))?;
@@ -62,7 +64,7 @@ pub(crate) fn checkpoint(store: &RocksStore) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Refuses an empty database: its backup could take the place of a good one.
+/// Fails for an empty database: its backup could replace a good one.
 fn refuse_empty(store: &RocksStore) -> anyhow::Result<()> {
     ensure!(
         schema::open::identity(store)?.is_some(),
@@ -85,7 +87,7 @@ pub(crate) async fn serve(store: Arc<RocksStore>, busy: Arc<Semaphore>) -> Infal
             Ok((stream, _)) => answer(stream, &store, &busy).await,
             Err(error) => {
                 // Out of descriptors, for example: not at once again.
-                tokio::time::sleep(PATIENCE).await;
+                tokio::time::sleep(IO_TIMEOUT).await;
                 Err(error.into())
             }
         };
@@ -95,19 +97,19 @@ pub(crate) async fn serve(store: Arc<RocksStore>, busy: Arc<Semaphore>) -> Infal
     }
 }
 
-/// Removed with its listener.
+/// The socket file, removed on drop.
 struct Socket(PathBuf);
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // One that is left behind is replaced at the next start.
+        // A file left behind is replaced at the next start.
         drop(fs::remove_file(&self.0));
     }
 }
 
 fn listen(data: &Path) -> io::Result<(Socket, UnixListener)> {
     discard(&checkpoint_in(data))?;
-    // It gets its name when nobody else can connect any more.
+    // Rename it after the permissions are set, so that no other user can connect in between.
     let (socket, new) = (data.join(SOCKET), data.join("control.new"));
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -122,7 +124,7 @@ fn listen(data: &Path) -> io::Result<(Socket, UnixListener)> {
 async fn answer(stream: UnixStream, store: &Arc<RocksStore>, busy: &Arc<Semaphore>) -> anyhow::Result<()> {
     let (read, mut write) = stream.into_split();
     let (mut read, mut line) = (BufReader::new(read.take(MAX_REQUEST)), String::new());
-    timeout(PATIENCE, read.read_line(&mut line)).await.context("no request came in time")??;
+    timeout(IO_TIMEOUT, read.read_line(&mut line)).await.context("no request came in time")??;
     let request: Value = serde_json::from_str(&line).unwrap_or_default();
     let made = if request["request"] == CHECKPOINT {
         let (store, busy) = (Arc::clone(store), Arc::clone(busy).acquire_owned().await?);
@@ -136,17 +138,17 @@ async fn answer(stream: UnixStream, store: &Arc<RocksStore>, busy: &Arc<Semaphor
     } else {
         Err(anyhow::anyhow!("no such request: this one is known: {{\"request\":\"{CHECKPOINT}\"}}"))
     };
-    let said = match &made {
+    let response = match &made {
         Ok(path) => json!({ "checkpoint": path }),
         Err(error) => json!({ "error": format!("{error:#}") }),
     };
-    let told = timeout(PATIENCE, write.write_all(format!("{said}\n").as_bytes())).await;
-    let Ok(path) = made else { return Ok(told??) };
+    let sent = timeout(IO_TIMEOUT, write.write_all(format!("{response}\n").as_bytes())).await;
+    let Ok(path) = made else { return Ok(sent??) };
     tracing::info!(path = %path.display(), "made a checkpoint");
-    if matches!(told, Ok(Ok(()))) {
-        // Nothing more is expected: this ends when the other side goes, or says something it should not.
-        drop(timeout(KEPT, read.read_u8()).await);
+    if matches!(sent, Ok(Ok(()))) {
+        // Wait until the client disconnects or sends unexpected data.
+        drop(timeout(MAX_HOLD, read.read_u8()).await);
     }
     tokio::task::spawn_blocking(move || discard(&path)).await??;
-    Ok(told??)
+    Ok(sent??)
 }

@@ -1,20 +1,21 @@
-//! `cairn db`: looks at a database and mends it.
+//! `cairn db`: inspection, verification, repair, backup and export of a database.
 //!
-//! | module | one job |
+//! | module | purpose |
 //! |---|---|
-//! | `look` | what it is of, and one hash over it |
-//! | `rollback` | takes back blocks |
-//! | `backup` | copies it, and makes a data directory of a copy |
-//! | `export` | writes it as lines of JSON |
-//! | `verify` | compares it with itself and with the chain, and heals it |
-//! | `reindex` | indexes a stretch again |
-//! | `node` | the node that it is compared with |
+//! | `inspect` | `info` and `digest` |
+//! | `rollback` | removes the last blocks |
+//! | `backup` | backup and restore |
+//! | `export` | export as NDJSON |
+//! | `verify` | verification and repair |
+//! | `reindex` | indexes the last blocks again |
+//! | `node` | client for the node to compare with |
 //!
-//! What must hold: what only looks leaves no trace in the directory, and works while another process writes.
+//! # Invariants
+//! * Read-only commands write nothing to the directory, and work while another process writes the database.
 
 mod backup;
 mod export;
-mod look;
+mod inspect;
 mod node;
 mod reindex;
 mod rollback;
@@ -26,10 +27,10 @@ use schema::meta::{self, BlockLane, CallLane};
 use store::{RocksOptions, RocksStore, Snapshot};
 use tempfile::TempDir;
 
-use self::node::Mended;
+use self::node::DataAndNode;
 pub(crate) use self::verify::NotChecked;
 use crate::settings::Settings;
-use crate::settings::given::{Data, Given, Group};
+use crate::settings::sources::{Data, Group, Sources};
 use crate::{follow, logging};
 
 /// What to do with the database.
@@ -38,7 +39,7 @@ pub(crate) enum Db {
     /// Prints what the database is of, how far it has come, and how large it is
     Info {
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Prints one hash over all records: the same for the same chain and start height, on any machine
     Digest {
@@ -46,7 +47,7 @@ pub(crate) enum Db {
         #[arg(long)]
         tables: bool,
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Takes back all blocks above a height; what indexes must not be running
     Rollback {
@@ -54,21 +55,21 @@ pub(crate) enum Db {
         #[arg(long, value_name = "HEIGHT")]
         to: u64,
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Copies the database to a directory of backups, also while it is written
     Backup {
         #[command(flatten)]
         how: backup::How,
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Writes the database as lines of JSON (NDJSON, zstd), also while it is written
     Export {
         #[command(flatten)]
         what: export::What,
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Writes a backup to a data directory, which must be new or empty, and checks every file's checksum
     Restore {
@@ -79,7 +80,7 @@ pub(crate) enum Db {
         #[arg(long, value_name = "N")]
         backup: Option<u32>,
         #[command(flatten)]
-        settings: Given<Data>,
+        settings: Sources<Data>,
     },
     /// Looks for damage: the database against itself and against the node; exits with 0 if it is sound, with 1 if
     /// something is wrong, with 2 if it could not be checked
@@ -87,7 +88,7 @@ pub(crate) enum Db {
         #[command(flatten)]
         how: verify::How,
         #[command(flatten)]
-        settings: Given<Mended>,
+        settings: Sources<DataAndNode>,
     },
     /// Takes back a height and all above it, whatever state they are in, and indexes them again; what indexes must not
     /// be running
@@ -96,15 +97,15 @@ pub(crate) enum Db {
         #[arg(long, value_name = "HEIGHT")]
         from: u64,
         #[command(flatten)]
-        settings: Given<Mended>,
+        settings: Sources<DataAndNode>,
     },
 }
 
-/// Does it.
+/// Runs the command.
 pub(crate) fn run(command: Db) -> anyhow::Result<()> {
     match command {
-        Db::Info { settings } => look::info(&start(settings)?),
-        Db::Digest { tables, settings } => look::print_digest(&start(settings)?, tables),
+        Db::Info { settings } => inspect::info(&start(settings)?),
+        Db::Digest { tables, settings } => inspect::print_digest(&start(settings)?, tables),
         Db::Rollback { to, settings } => rollback::roll_back(&start(settings)?, to),
         Db::Backup { how, settings } => backup::back_up(&start(settings)?, &how),
         Db::Export { what, settings } => export::export(&start(settings)?, &what),
@@ -114,16 +115,16 @@ pub(crate) fn run(command: Db) -> anyhow::Result<()> {
     }
 }
 
-fn start<G: Group>(given: Given<G>) -> anyhow::Result<Settings> {
-    let settings = Settings::new(&given.merged()?)?;
+fn start<G: Group>(sources: Sources<G>) -> anyhow::Result<Settings> {
+    let settings = Settings::new(&sources.merged()?)?;
     logging::start(&settings.log)?;
     Ok(settings)
 }
 
-/// A database that is looked at, with the directory that looking needs.
+/// A read-only database, with its temporary directory.
 struct Viewed {
     store: RocksStore,
-    /// Gone when dropped.
+    /// Removed on drop.
     own: TempDir,
 }
 
@@ -133,9 +134,9 @@ fn view(data: &Path) -> anyhow::Result<Viewed> {
     Ok(Viewed { store, own })
 }
 
-/// A database that is changed.
+/// Opens a database for writing.
 fn own(data: &Path) -> anyhow::Result<RocksStore> {
-    // To own a directory without a database is to make one: look before.
+    // Opening for writing creates a missing database, so check that there is one.
     drop(view(data)?);
     Ok(RocksStore::open(data, schema::TABLES, RocksOptions::default())?)
 }

@@ -1,4 +1,4 @@
-//! `cairn demo`: a recorded chain, played, indexed and served in one process.
+//! `cairn demo`: replays, indexes and serves a recorded chain in one process.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -14,8 +14,8 @@ use anyhow::Context as _;
 use self::routing::RouteDemo;
 use crate::serve::Serving;
 use crate::settings::Settings;
-use crate::settings::given::{Given, Log};
-use crate::{interrupt, logging, output, run, runtime};
+use crate::settings::sources::{Log, Sources};
+use crate::{logging, output, run, runtime, shutdown};
 
 mod routing;
 
@@ -28,8 +28,8 @@ const FOLDERS: [&str; 2] = ["testing/recordings", "recordings"];
 /// Flags of `cairn demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
-    /// Directory of the recording; by default `testing/recordings/evm-scenario` or `recordings/evm-scenario`, here or in a
-    /// directory above the program
+    /// Directory of the recording; by default `testing/recordings/evm-scenario` or `recordings/evm-scenario`, here or
+    /// in a directory above the program
     #[arg(long, value_name = "DIR")]
     recording: Option<PathBuf>,
     /// Directory of the database; a temporary one, removed at the end, if it is not given
@@ -42,10 +42,10 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     route_listen: SocketAddr,
     #[command(flatten)]
-    log: Given<Log>,
+    log: Sources<Log>,
 }
 
-/// Shows the chain until it is asked to stop.
+/// Runs until a stop signal.
 pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
     let base = Settings::new(&args.log.merged()?)?;
     let (screen, _) = logging::start(&base.log)?;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: Demo) -> anyhow::Result<()> {
     let temporary = temporary.context("making a temporary directory")?;
     let data = Some(args.data.unwrap_or_else(|| temporary.path().join("index")));
     runtime::block_on_indexing(async {
-        let stop = interrupt::watch()?;
+        let stop = shutdown::watch()?;
         let node = ReplayNode::start(recording, Addresses::default(), Options::default()).await?;
         let settings = Settings { data, listen: args.listen, ..settings_of(&node, base)? };
         let recordings = dir.parent().unwrap_or(&dir);
@@ -96,7 +96,7 @@ fn find() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The settings for the chain that `node` plays; what `base` says about a chain is about another one.
+/// The settings for the chain of `node`: those of `base`, except for the settings of a chain.
 fn settings_of(node: &ReplayNode, base: Settings) -> anyhow::Result<Settings> {
     let about = node.recording().summary();
     Ok(Settings {
@@ -112,7 +112,7 @@ fn settings_of(node: &ReplayNode, base: Settings) -> anyhow::Result<Settings> {
     })
 }
 
-/// Prints where to look.
+/// Prints example URLs.
 fn announce(serving: Option<&Serving>, about: &Summary, more: &str) -> anyhow::Result<()> {
     let Some(serving) = serving else { return Ok(()) };
     let account = busiest_account(serving);

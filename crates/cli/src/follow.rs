@@ -1,8 +1,10 @@
 //! `cairn query`: serves a database that another process writes.
 //!
-//! What must hold: nothing is written to the database's directory; what is served is at most [`CATCH_UP_EVERY`], and the
-//! time it takes, older than what the other process has committed; a request that is slow may add up to a second. While the
-//! database cannot be followed, what was read last is served, and `/readyz` says so.
+//! # Invariants
+//! * Nothing is written to the directory of the database.
+//! * Responses lag the writer by at most [`CATCH_UP_EVERY`] plus the time of a catch-up; a slow request may add up to 1
+//!   s.
+//! * While catching up fails, the last state is served and `/readyz` reports the failure.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,31 +19,30 @@ use tokio::time::{Instant, sleep};
 use crate::metrics::Samples;
 use crate::serve::Serving;
 use crate::settings::Settings;
-use crate::settings::given::{Follower, Given};
-use crate::{interrupt, logging, metrics, ready, reread, runtime};
+use crate::settings::sources::{Follower, Sources};
+use crate::{logging, metrics, ready, reload, runtime, shutdown};
 
-/// How far behind the writer readers may be.
+/// Interval between catch-ups.
 const CATCH_UP_EVERY: Duration = Duration::from_millis(20);
 
-/// The longest pause after a catch-up that failed: the first is [`CATCH_UP_EVERY`], each is twice the one before.
+/// Maximum backoff after a failed catch-up; it starts at [`CATCH_UP_EVERY`] and doubles.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
-/// How often a database that is not there yet is looked for, and how often it is logged that there is none or that it cannot
-/// be followed.
+/// Poll interval while there is no database, and interval of log lines about a missing database or failed catch-ups.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// Runs until it is asked to stop, or until a newer version writes the database.
-pub(crate) fn query(given: Given<Follower>) -> anyhow::Result<()> {
-    let values = given.clone().merged()?;
+/// Runs until a stop signal, or until a newer version writes the database.
+pub(crate) fn query(sources: Sources<Follower>) -> anyhow::Result<()> {
+    let values = sources.clone().merged()?;
     let settings = &Settings::new(&values)?;
     let data = settings.data()?;
     let options = RocksOptions { cache_bytes: settings.cache, ..RocksOptions::default() };
-    let (_screen, dial) = logging::start(&settings.log)?;
+    let (_screen, filter_handle) = logging::start(&settings.log)?;
     let own = own_dir()?;
     runtime::block_on(async {
-        let stop = interrupt::watch()?;
-        reread::on_hangup(given, values, dial)?;
+        let stop = shutdown::watch()?;
+        reload::on_hangup(sources, values, filter_handle)?;
         let samples = match settings.metrics {
             Some(at) => metrics::start(at, &stop).await?,
             None => Samples::default(),
@@ -59,12 +60,12 @@ pub(crate) fn query(given: Given<Follower>) -> anyhow::Result<()> {
     })
 }
 
-/// A directory for what a follower writes: its own log.
+/// A temporary directory for the log files of a read-only instance.
 pub(crate) fn own_dir() -> anyhow::Result<TempDir> {
     tempfile::Builder::new().prefix("cairn-follower-").tempdir().context("making a temporary directory")
 }
 
-/// The database, as soon as there is one that is of some chain; `None` if the process is to stop before.
+/// Waits for an initialised database; `None` on a stop signal.
 async fn await_database(
     data: &Path,
     own: &Path,
@@ -87,12 +88,12 @@ async fn await_database(
         }
         tokio::select! {
             () = sleep(LOOK_EVERY) => {}
-            () = interrupt::stopped(stop) => return Ok(None),
+            () = shutdown::stopped(stop) => return Ok(None),
         }
     }
 }
 
-/// Refuses a database of another chain than the one that was named, if one was.
+/// Fails if the database belongs to another chain than the configured one.
 fn check_chain(settings: &Settings, store: &RocksStore) -> anyhow::Result<()> {
     let found = schema::open::existing(store)?.chain_id;
     match &settings.chain_id {
@@ -105,7 +106,7 @@ fn check_chain(settings: &Settings, store: &RocksStore) -> anyhow::Result<()> {
     }
 }
 
-/// Follows the writer; `caught_up` is told when it last did.
+/// Catches up with the writer periodically; `caught_up` gets the time of the last success.
 async fn keep_up(
     store: Arc<RocksStore>,
     caught_up: &watch::Sender<Instant>,
@@ -116,10 +117,10 @@ async fn keep_up(
     loop {
         tokio::select! {
             () = sleep(pause) => {}
-            () = interrupt::stopped(stop) => return Ok(()),
+            () = shutdown::stopped(stop) => return Ok(()),
         }
         let store = Arc::clone(&store);
-        // It reads files, and may wait for a slow request.
+        // Reads files, and may wait for a slow request.
         match tokio::task::spawn_blocking(move || store.catch_up()).await? {
             Ok(()) => {
                 caught_up.send_replace(Instant::now());
@@ -128,11 +129,11 @@ async fn keep_up(
                     tracing::info!("the database is followed again");
                 }
             }
-            // A newer version writes it now; this one will never know its tables.
+            // A newer version writes the database; this one cannot read its tables.
             Err(error @ store::Error::UnknownTables { .. }) => {
                 return Err(error).context("the database cannot be followed any more");
             }
-            // A full table of descriptors, a device that comes back, a directory that is put in place of another.
+            // Transient: no file descriptors left, an I/O error, or a replaced directory.
             Err(error) => {
                 pause = (2 * pause).min(TRY_AGAIN);
                 if logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {

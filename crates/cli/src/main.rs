@@ -1,45 +1,49 @@
-//! The `cairn` binary: a chain's node in, its index and a JSON interface out.
+//! The `cairn` binary: command line, configuration, process lifecycle, logs and metrics.
 //!
-//! | module | one job |
+//! | module | purpose |
 //! |---|---|
-//! | `args` | the commands |
-//! | `settings` | every setting: flags, environment, file, documentation |
-//! | `run` | indexes a node's chain, and serves it |
-//! | `route` | plans and follows transfers between chains |
-//! | `follow` | serves what another process indexes |
-//! | `demo`, `replay`, `record` | recorded chains: shown, played, made |
-//! | `db` | looks at a database and mends it |
-//! | `control` | what the process that writes a database does for others |
-//! | `serve`, `metrics` | the JSON interface on a socket, and the operator's on another |
-//! | `ready` | what `/readyz` says |
-//! | `reread` | settings that change while the program runs |
-//! | `progress`, `logging`, `output` | what the operator sees |
-//! | `interrupt`, `running`, `runtime` | how the process stops, whether the one before stopped cleanly, and what it runs on |
+//! | `args` | command-line definition |
+//! | `settings` | settings from flags, environment and file |
+//! | `run` | `run` and `ingest`: the indexer, with the API |
+//! | `route` | the routing service |
+//! | `follow` | `query`: a read-only follower with the API |
+//! | `demo`, `replay`, `record` | recorded chains: demo, replay node, recorder |
+//! | `db` | database maintenance |
+//! | `control` | control socket of the writer |
+//! | `serve`, `metrics` | API server and Prometheus exporter |
+//! | `ready` | readiness check |
+//! | `reload` | settings reload on SIGHUP |
+//! | `progress`, `logging`, `output` | progress bar, log and standard output |
+//! | `shutdown`, `running`, `runtime` | signals, unclean-shutdown marker, tokio runtime |
 //!
-//! What must hold: a clean stop, also one by SIGINT or SIGTERM, exits with 0; a fault with 1; wrong usage, settings
-//! included, with 2, and so does a database that could not be checked; a database of another history than the node's, about
-//! which a person has to decide, with 3 (systemd must not restart after 2 and 3); a second signal with 130 at once.
+//! # Invariants
+//! Exit codes; systemd must not restart after 2 and 3:
+//! * 0: clean stop, also by SIGINT or SIGTERM
+//! * 1: failure
+//! * 2: wrong usage or settings, or a database that could not be checked
+//! * 3: the database and the node have different histories, and the operator must decide
+//! * 130: immediate exit on a second signal
 
 mod args;
 mod control;
 mod db;
 mod demo;
 mod follow;
-mod interrupt;
 mod logging;
 mod metrics;
 mod output;
 mod progress;
 mod ready;
 mod record;
+mod reload;
 mod replay;
-mod reread;
 mod route;
 mod run;
 mod running;
 mod runtime;
 mod serve;
 mod settings;
+mod shutdown;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -53,7 +57,7 @@ fn main() -> ExitCode {
     match execute(Cli::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            // If standard error is gone, the exit code still tells.
+            // If standard error is closed, the exit code still reports the failure.
             drop(io::stderr().write_all(chain(&error).as_bytes()));
             if error.is::<settings::Error>() || error.is::<db::NotChecked>() {
                 ExitCode::from(2)
@@ -69,9 +73,9 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Route(args) => return route::run(args),
-        Command::Run(given) => run::run(given, true),
-        Command::Ingest(given) => run::run(given, false),
-        Command::Query(given) => follow::query(given),
+        Command::Run(sources) => run::run(sources, true),
+        Command::Ingest(sources) => run::run(sources, false),
+        Command::Query(sources) => follow::query(sources),
         Command::Demo(args) => demo::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Record(args) => record::run(args),
@@ -94,7 +98,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
     .map(|()| ExitCode::SUCCESS)
 }
 
-/// `error: … caused by: …`, a line each. Some errors already end with the words of their cause.
+/// `error: … caused by: …`, one per line. Causes that the text already contains are skipped.
 fn chain(error: &anyhow::Error) -> String {
     let mut text = format!("error: {error}\n");
     for cause in error.chain().skip(1).map(ToString::to_string) {

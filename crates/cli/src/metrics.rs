@@ -1,4 +1,4 @@
-//! Metrics in Prometheus' text form, on an address of their own: they are for the operator, not for clients.
+//! Prometheus exporter on its own address, for operators and not for clients.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -20,8 +20,8 @@ use tokio::time::sleep;
 use web::limits::Limits;
 use web::raw::{RawReply, serve_raw};
 
-use crate::interrupt;
 use crate::serve::{COMMIT, VERSION};
+use crate::shutdown;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
@@ -33,15 +33,15 @@ const RESIDENT_BYTES: &str = "process_resident_memory_bytes";
 /// Bounds of the histogram of requests, in seconds: from a row that is in memory to a node that does not answer.
 const SECONDS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// What was timed is kept one by one until it is put into the histogram, so that has to happen without a reader too.
+/// Interval at which recorded samples move into histograms; without it they accumulate while there is no scrape.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// What is looked at when metrics are asked for; nothing until it is set.
+/// The sampling function that each scrape calls, once it is set.
 #[derive(Clone, Default)]
 pub(crate) struct Samples(Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>);
 
 impl Samples {
-    /// From now on each answer says how `store` is, and whether it is ready to be served. That waits for nothing but a disk.
+    /// Samples `store` and readiness at each scrape. Sampling blocks on the disk only.
     pub(crate) fn set(
         &self,
         store: &Arc<RocksStore>,
@@ -54,7 +54,7 @@ impl Samples {
                 sample_database(&store, is_ready().is_ok());
             }
         };
-        // There is one database in a process.
+        // There is one database per process.
         drop(self.0.set(Box::new(sample)));
     }
 }
@@ -92,7 +92,7 @@ fn sample_process() {
     }
 }
 
-/// Gives what is counted from now on at `http://<at>/metrics`, until `stop` becomes true.
+/// Installs the recorder and serves `http://<at>/metrics` until `stop` becomes true.
 pub(crate) async fn start(at: SocketAddr, stop: &watch::Receiver<bool>) -> anyhow::Result<Samples> {
     let requests = Matcher::Full(web::meter::SECONDS.to_owned());
     let handle = PrometheusBuilder::new()
@@ -117,7 +117,7 @@ pub(crate) async fn start(at: SocketAddr, stop: &watch::Receiver<bool>) -> anyho
             std::future::ready(answer(&reader, request.uri().path()))
         };
         tokio::select! {
-            () = serve_raw(listener, limits, answer, interrupt::stopped(&stop)) => {}
+            () = serve_raw(listener, limits, answer, shutdown::stopped(&stop)) => {}
             () = keep(&handle) => {}
         }
     });

@@ -1,8 +1,8 @@
-//! Standard output: what a command was asked for. Everything else goes to the log.
+//! Standard output: the results of commands. Everything else goes to the log.
 
 use std::io::{self, Write as _};
 
-/// Prints `text`. A reader that has gone, as in `cairn openapi | head`, is no error.
+/// Prints `text`. A closed pipe, as in `cairn openapi | head`, is no error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,6 +1,7 @@
-//! How far the ingest has come: a bar on a terminal, a log line every few seconds elsewhere.
+//! Progress reports of the indexer: a progress bar on a terminal, otherwise a log line every few seconds.
 //!
-//! What must hold: nothing is written per block or per request.
+//! # Invariants
+//! * Nothing is written per block or per request.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -24,15 +25,15 @@ const LOG_EVERY: Duration = Duration::from_secs(5);
 /// How often a line is logged at the chain's head, as a sign of life, and while nothing moves.
 const LOG_AT_HEAD_EVERY: Duration = Duration::from_mins(1);
 
-/// Rates are over this long.
+/// The window of the rates.
 const RATE_OVER: Duration = Duration::from_secs(10);
 
 /// This many blocks behind after having been at the head is catching up again: 10 s to some minutes of a chain.
 const BEHIND: u64 = 100;
 
-/// Where everything stands at one moment.
+/// The heights of all lanes at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Standing {
+struct Snapshot {
     /// The height of the chain, or of the blocks if the node is behind them.
     target: u64,
     /// The height of the node.
@@ -47,7 +48,7 @@ struct Standing {
     done: u64,
 }
 
-impl Standing {
+impl Snapshot {
     fn of(marks: &Marks) -> Self {
         let (blocks, node) = (*marks.blocks.borrow(), marks.chain.borrow().height);
         Self {
@@ -81,13 +82,13 @@ impl Standing {
         self.target - self.done
     }
 
-    /// Whether everything has what the chain has. Where the node is behind the index, the height of the chain is unknown.
+    /// Whether all lanes are at the head of the chain. If the node is behind the index, the head is unknown.
     fn is_at_head(&self) -> bool {
         self.behind() == 0 && self.node >= self.blocks
     }
 }
 
-/// Reports for as long as it is polled. Tells `caught_up` when the index first has all that the chain has.
+/// Reports until dropped. Sets `caught_up` when all lanes first reach the head of the chain.
 pub(crate) async fn report(
     marks: Marks,
     heads: watch::Receiver<Arc<[EndpointState]>>,
@@ -105,13 +106,13 @@ pub(crate) async fn report(
             () = head(&mut moved), if !reporter.at_head => {}
         }
         let is_node_down = heads.borrow().iter().all(|endpoint| endpoint.down_since.is_some());
-        reporter.see(Instant::now(), Standing::of(&marks), is_node_down);
+        reporter.see(Instant::now(), Snapshot::of(&marks), is_node_down);
     }
 }
 
-/// Waits until all lanes have what the chain has.
+/// Waits until all lanes are at the head of the chain.
 async fn head(marks: &mut Marks) {
-    while !Standing::of(marks).is_at_head() {
+    while !Snapshot::of(marks).is_at_head() {
         marks.moved().await;
     }
 }
@@ -120,58 +121,58 @@ struct Reporter {
     screen: Screen,
     caught_up: watch::Sender<bool>,
     bar: Option<ProgressBar>,
-    pace: Pace,
+    window: RateWindow,
     at_head: bool,
     logged: Option<Instant>,
 }
 
 impl Reporter {
     fn new(screen: Screen, caught_up: watch::Sender<bool>) -> Self {
-        Self { screen, caught_up, bar: None, pace: Pace::default(), at_head: false, logged: None }
+        Self { screen, caught_up, bar: None, window: RateWindow::default(), at_head: false, logged: None }
     }
 
-    fn see(&mut self, now: Instant, standing: Standing, is_node_down: bool) {
-        self.pace.see(now, standing);
-        standing.measure();
-        if standing.is_at_head() && !self.at_head {
-            self.arrive(now, standing);
-        } else if self.at_head && standing.behind() >= BEHIND {
+    fn see(&mut self, now: Instant, snapshot: Snapshot, is_node_down: bool) {
+        self.window.see(now, snapshot);
+        snapshot.measure();
+        if snapshot.is_at_head() && !self.at_head {
+            self.arrive(now, snapshot);
+        } else if self.at_head && snapshot.behind() >= BEHIND {
             self.at_head = false;
         }
         if !self.at_head && self.screen.is_drawn() {
-            self.draw(standing);
-        } else if self.is_due(now, standing) && !is_node_down {
+            self.draw(snapshot);
+        } else if self.is_due(now, snapshot) && !is_node_down {
             // Where the chain stands while the node is down is not known; the log has the outage already.
-            self.log(now, standing);
+            self.log(now, snapshot);
         }
     }
 
-    fn arrive(&mut self, now: Instant, standing: Standing) {
+    fn arrive(&mut self, now: Instant, snapshot: Snapshot) {
         self.hide();
         self.at_head = true;
         self.logged = Some(now);
         tracing::info!(
-            height = standing.blocks,
-            txs = standing.txs,
-            internal_tx_height = standing.calls,
-            rich_list_height = standing.rich,
+            height = snapshot.blocks,
+            txs = snapshot.txs,
+            internal_tx_height = snapshot.calls,
+            rich_list_height = snapshot.rich,
             "caught up"
         );
         self.caught_up.send_replace(true);
     }
 
-    fn is_due(&self, now: Instant, standing: Standing) -> bool {
-        let rates = self.pace.rates();
+    fn is_due(&self, now: Instant, snapshot: Snapshot) -> bool {
+        let rates = self.window.rates();
         // Where the blocks are at the head, a lane that stands still has logged the reason.
-        let waits = standing.target - standing.blocks < BEHIND && rates.per_kilosecond == 0;
+        let waits = snapshot.target - snapshot.blocks < BEHIND && rates.per_kilosecond == 0;
         let rests = self.at_head || rates.is_zero() || waits;
         let every = if rests { LOG_AT_HEAD_EVERY } else { LOG_EVERY };
         self.logged.is_none_or(|logged| now.duration_since(logged) >= every)
     }
 
-    fn log(&mut self, now: Instant, standing: Standing) {
-        let Standing { target, node, blocks: height, .. } = standing;
-        let (internal_tx_height, rich_list_height) = (standing.calls, standing.rich);
+    fn log(&mut self, now: Instant, snapshot: Snapshot) {
+        let Snapshot { target, node, blocks: height, .. } = snapshot;
+        let (internal_tx_height, rich_list_height) = (snapshot.calls, snapshot.rich);
         // The first line would have no rates.
         if self.logged.replace(now).is_none() {
             return;
@@ -184,7 +185,7 @@ impl Reporter {
             tracing::info!(height, internal_tx_height, rich_list_height, "at the head");
             return;
         }
-        let rates = self.pace.rates();
+        let rates = self.window.rates();
         if rates.is_zero() {
             tracing::warn!(height, target, internal_tx_height, rich_list_height, "no progress");
             return;
@@ -198,27 +199,27 @@ impl Reporter {
             txs_per_s = rates.txs,
             internal_tx_blocks_per_s = rates.calls,
             rich_list_blocks_per_s = rates.rich,
-            eta_s = rates.remaining(standing.behind()).map(|eta| eta.as_secs()),
+            eta_s = rates.remaining(snapshot.behind()).map(|eta| eta.as_secs()),
             "catching up"
         );
     }
 
-    fn draw(&mut self, standing: Standing) {
+    fn draw(&mut self, snapshot: Snapshot) {
         let bars = self.screen.bars();
         let bar = self.bar.get_or_insert_with(|| {
             let style = ProgressStyle::with_template("{bar:30} {pos}/{len} blocks  {msg}");
             bars.add(
-                ProgressBar::new(standing.target)
+                ProgressBar::new(snapshot.target)
                     .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())),
             )
         });
-        let rates = self.pace.rates();
-        let left = match rates.remaining(standing.behind()) {
+        let rates = self.window.rates();
+        let left = match rates.remaining(snapshot.behind()) {
             Some(left) => format!("{} left", indicatif::HumanDuration(left)),
             None => "waiting".to_owned(),
         };
-        bar.set_length(standing.target);
-        bar.set_position(standing.done);
+        bar.set_length(snapshot.target);
+        bar.set_position(snapshot.done);
         let traces = rates.calls.map(|calls| format!("traces {calls}/s  ")).unwrap_or_default();
         bar.set_message(format!("blocks {}/s  txs {}/s  {traces}{left}", rates.blocks, rates.txs));
     }
@@ -236,9 +237,9 @@ impl Drop for Reporter {
     }
 }
 
-/// What was seen in the last [`RATE_OVER`].
+/// Snapshots of the last [`RATE_OVER`].
 #[derive(Debug, Default)]
-struct Pace(VecDeque<(Instant, Standing)>);
+struct RateWindow(VecDeque<(Instant, Snapshot)>);
 
 /// Speeds of each lane, in whole numbers a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -255,9 +256,9 @@ struct Rates {
     moved: u64,
 }
 
-impl Pace {
-    fn see(&mut self, now: Instant, standing: Standing) {
-        self.0.push_back((now, standing));
+impl RateWindow {
+    fn see(&mut self, now: Instant, snapshot: Snapshot) {
+        self.0.push_back((now, snapshot));
         while self.0.len() > 2 && now.duration_since(self.0[1].0) >= RATE_OVER {
             self.0.pop_front();
         }
@@ -272,7 +273,7 @@ impl Pace {
             let rate = (u128::from(units) * millis_per_unit).checked_div(millis).unwrap_or(0);
             u64::try_from(rate).unwrap_or(u64::MAX)
         };
-        let grown = |of: fn(&Standing) -> Option<u64>| Some(of(to)?.saturating_sub(of(from)?));
+        let grown = |of: fn(&Snapshot) -> Option<u64>| Some(of(to)?.saturating_sub(of(from)?));
         let (blocks, calls, rich) =
             (to.blocks.saturating_sub(from.blocks), grown(|s| s.calls), grown(|s| s.rich));
         Rates {
@@ -302,16 +303,16 @@ impl Rates {
 mod tests {
     use super::*;
 
-    fn at(blocks: u64, calls: u64) -> Standing {
+    fn at(blocks: u64, calls: u64) -> Snapshot {
         let (target, txs) = (1_000, 10 * blocks);
-        Standing { target, node: target, blocks, txs, calls: Some(calls), rich: None, done: calls }
+        Snapshot { target, node: target, blocks, txs, calls: Some(calls), rich: None, done: calls }
     }
 
     #[test]
     fn rates_are_of_each_lane_and_over_the_last_seconds_only() {
         let start = Instant::now();
         let second = |n| start + Duration::from_secs(n);
-        let mut pace = Pace::default();
+        let mut pace = RateWindow::default();
         assert_eq!(pace.rates(), Rates::default());
         pace.see(second(0), at(0, 0));
         pace.see(second(100), at(200, 100));
@@ -324,7 +325,7 @@ mod tests {
     #[test]
     fn blocks_have_a_rate_while_traces_stand_still() {
         let start = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = RateWindow::default();
         pace.see(start, at(5, 5));
         pace.see(start + Duration::from_secs(5), at(300, 5));
         let rates = pace.rates();
@@ -337,16 +338,16 @@ mod tests {
 
     #[test]
     fn an_index_whose_node_is_behind_it_is_not_at_the_head() {
-        let whole = Standing { done: 1_000, ..at(1_000, 1_000) };
+        let whole = Snapshot { done: 1_000, ..at(1_000, 1_000) };
         assert!(whole.is_at_head());
-        assert!(!Standing { node: 450, ..whole }.is_at_head());
+        assert!(!Snapshot { node: 450, ..whole }.is_at_head());
         assert!(!at(1_000, 999).is_at_head());
     }
 
     #[test]
     fn nothing_moving_has_no_remaining_time() {
         let start = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = RateWindow::default();
         pace.see(start, at(5, 5));
         assert_eq!(pace.rates().remaining(995), None);
         pace.see(start + Duration::from_secs(3), at(5, 5));
@@ -356,7 +357,7 @@ mod tests {
     #[test]
     fn a_slow_node_still_has_a_remaining_time() {
         let start = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = RateWindow::default();
         pace.see(start, at(5, 5));
         pace.see(start + Duration::from_secs(10), at(6, 6));
         assert_eq!(pace.rates().blocks, 0);

@@ -1,6 +1,7 @@
-//! What `/readyz` says: whether the program should be given requests.
+//! The readiness check of `/readyz`.
 //!
-//! What must hold: nobody is asked and nothing is read from a disk for it.
+//! # Invariants
+//! * A check neither queries a node nor reads the disk.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,17 +11,17 @@ use node::{EndpointState, EndpointStatus, Node};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// A follower catches up every few milliseconds; after this long without, what it serves is old.
+/// Maximum age of the last catch-up of a follower, which normally is a few milliseconds.
 const FOLLOWER_LAG: Duration = Duration::from_secs(5);
 
-/// The node tells its height every few seconds; after this long without, nobody knows how far behind we are.
-const SILENCE: Duration = Duration::from_mins(1);
+/// Maximum age of a status of the node, which normally arrives every few seconds; beyond it the lag is unknown.
+const MAX_STATUS_AGE: Duration = Duration::from_mins(1);
 
-/// What the readiness of an index depends on, as far as it is known.
+/// The inputs of the readiness of an index.
 pub(crate) struct Readiness {
     node: Arc<Node>,
     lag: u64,
-    /// None until the node has answered what a start needs.
+    /// `None` until the node has answered the requests of the start.
     marks: OnceLock<Marks>,
 }
 
@@ -29,13 +30,13 @@ impl Readiness {
         Self { node, lag, marks: OnceLock::new() }
     }
 
-    /// From now on there is an ingest, and these are how far it has come.
+    /// Sets the progress of the indexer, once it has started.
     pub(crate) fn follow(&self, marks: Marks) {
-        // There is one ingest in a process: a second call would say the same.
+        // There is one indexer per process: a second call would set the same value.
         drop(self.marks.set(marks));
     }
 
-    /// Why it is not ready.
+    /// The error is the reason why it is not ready.
     pub(crate) fn check(&self) -> Result<(), String> {
         let outage = self.node.outage();
         let Some(marks) = self.marks.get() else {
@@ -49,13 +50,13 @@ impl Readiness {
     }
 }
 
-/// Ready while the blocks are indexed up to `lag` below what the node last said of itself, and an endpoint that can be
-/// believed and has our blocks said so lately: one that is behind them knows nothing of newer ones. Lanes that come after the
-/// blocks do not matter.
+/// Ready if the indexed height is within `lag` of the last known height of the node, and a trusted endpoint at or above
+/// the index reported its status recently: one below the index does not know newer blocks. Lanes after the blocks are
+/// ignored.
 fn at_head(marks: &Marks, endpoints: &[EndpointState], lag: u64) -> Result<(), String> {
     let (chain, blocks) = (marks.chain.borrow().height, marks.blocks.borrow().height);
-    let heard = endpoints.iter().filter_map(Heard::of).collect::<Vec<_>>();
-    not_silent(&heard, blocks.saturating_sub(lag))?;
+    let statuses = endpoints.iter().filter_map(LastStatus::of).collect::<Vec<_>>();
+    check_freshness(&statuses, blocks.saturating_sub(lag))?;
     let behind = chain.saturating_sub(blocks);
     if behind <= lag {
         return Ok(());
@@ -63,38 +64,38 @@ fn at_head(marks: &Marks, endpoints: &[EndpointState], lag: u64) -> Result<(), S
     Err(format!("indexed up to {blocks}, {behind} blocks behind the node; ready within {lag} (ready_lag)"))
 }
 
-/// What an endpoint last said of itself.
+/// The last status of an endpoint.
 #[derive(Clone, Copy)]
-struct Heard {
+struct LastStatus {
     at: Instant,
     height: u64,
-    believed: bool,
+    trusted: bool,
 }
 
-impl Heard {
-    /// None if nothing was heard of it yet.
+impl LastStatus {
+    /// `None` before the first status.
     fn of(endpoint: &EndpointState) -> Option<Self> {
-        let believed = !matches!(endpoint.status, EndpointStatus::Distrusted | EndpointStatus::WrongChain);
-        Some(Self { at: endpoint.seen?, height: endpoint.height.unwrap_or(0), believed })
+        let trusted = !matches!(endpoint.status, EndpointStatus::Distrusted | EndpointStatus::WrongChain);
+        Some(Self { at: endpoint.seen?, height: endpoint.height.unwrap_or(0), trusted })
     }
 }
 
-/// Ready while somebody who can be believed and has the block at `height` was heard of lately, or nobody was to be heard of
+/// Ready if a trusted endpoint that has the block at `height` reported its status recently, or if there is no status
 /// yet.
-fn not_silent(heard: &[Heard], height: u64) -> Result<(), String> {
-    let known = heard.iter().filter(|endpoint| endpoint.believed && endpoint.height >= height);
+fn check_freshness(statuses: &[LastStatus], height: u64) -> Result<(), String> {
+    let known = statuses.iter().filter(|endpoint| endpoint.trusted && endpoint.height >= height);
     match known.map(|endpoint| endpoint.at.elapsed()).min() {
-        Some(ago) if ago <= SILENCE => Ok(()),
+        Some(ago) if ago <= MAX_STATUS_AGE => Ok(()),
         Some(ago) => Err(format!(
             "no endpoint of the node that has height {height} has answered for {} s",
             ago.as_secs()
         )),
-        None if heard.is_empty() => Ok(()),
-        None => Err(format!("no endpoint of the node that can be believed has height {height}")),
+        None if statuses.is_empty() => Ok(()),
+        None => Err(format!("no trusted endpoint of the node has height {height}")),
     }
 }
 
-/// Ready while the last time that the follower caught up with its database is recent.
+/// Ready while the last catch-up of the follower is recent.
 pub(crate) fn keeping_up(caught_up: watch::Receiver<Instant>) -> impl Fn() -> Result<(), String> + Clone {
     move || {
         let ago = caught_up.borrow().elapsed();
@@ -137,20 +138,20 @@ mod tests {
     #[test]
     fn an_index_whose_node_is_silent_is_not_ready() {
         let now = Instant::now();
-        let long_ago = now.checked_sub(SILENCE + Duration::from_secs(3)).unwrap();
-        let heard = |at, height| Heard { at, height, believed: true };
+        let long_ago = now.checked_sub(MAX_STATUS_AGE + Duration::from_secs(3)).unwrap();
+        let statuses = |at, height| LastStatus { at, height, trusted: true };
         let reason = "no endpoint of the node that has height 90 has answered for 63 s";
-        let silent = heard(long_ago, 100);
-        assert_eq!(not_silent(&[silent, silent], 90), Err(reason.to_owned()));
-        assert_eq!(not_silent(&[silent, heard(now, 90)], 90), Ok(()), "one is enough");
-        assert_eq!(not_silent(&[], 90), Ok(()));
+        let silent = statuses(long_ago, 100);
+        assert_eq!(check_freshness(&[silent, silent], 90), Err(reason.to_owned()));
+        assert_eq!(check_freshness(&[silent, statuses(now, 90)], 90), Ok(()), "one is enough");
+        assert_eq!(check_freshness(&[], 90), Ok(()));
 
-        // Who is behind what is indexed, or is not believed, does not know where the chain is.
-        assert_eq!(not_silent(&[silent, heard(now, 89)], 90), Err(reason.to_owned()));
-        let liar = Heard { believed: false, ..heard(now, 100) };
-        assert_eq!(not_silent(&[silent, liar], 90), Err(reason.to_owned()));
-        let reason = "no endpoint of the node that can be believed has height 90";
-        assert_eq!(not_silent(&[liar, heard(now, 89)], 90), Err(reason.to_owned()));
+        // Who is behind what is indexed, or is not trusted, does not know where the chain is.
+        assert_eq!(check_freshness(&[silent, statuses(now, 89)], 90), Err(reason.to_owned()));
+        let liar = LastStatus { trusted: false, ..statuses(now, 100) };
+        assert_eq!(check_freshness(&[silent, liar], 90), Err(reason.to_owned()));
+        let reason = "no trusted endpoint of the node has height 90";
+        assert_eq!(check_freshness(&[liar, statuses(now, 89)], 90), Err(reason.to_owned()));
     }
 
     #[test]

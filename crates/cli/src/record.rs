@@ -17,8 +17,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::settings::Settings;
-use crate::settings::given::{self, Given};
-use crate::{interrupt, logging, output, runtime};
+use crate::settings::sources::{self, Sources};
+use crate::{logging, output, runtime, shutdown};
 
 /// How often a line is logged.
 const LOG_EVERY: Duration = Duration::from_secs(5);
@@ -45,19 +45,19 @@ pub(crate) struct Record {
     #[arg(long, value_name = "DENOM", default_value = "")]
     fee_denom: String,
     #[command(flatten)]
-    node: Given<given::Node>,
+    node: Sources<sources::Node>,
 }
 
-/// Records until the last height is written, or until it is asked to stop.
+/// Records until the last height is written, or until a stop signal.
 pub(crate) fn run(args: Record) -> anyhow::Result<()> {
     let settings = Settings::new(&args.node.clone().merged()?)?;
     let endpoints = settings.endpoints()?;
     logging::start(&settings.log)?;
     runtime::block_on(async {
-        let stop = interrupt::watch()?;
+        let stop = shutdown::watch()?;
         tokio::select! {
             outcome = record(&args, endpoints) => outcome,
-            () = interrupt::stopped(&stop) => {
+            () = shutdown::stopped(&stop) => {
                 tracing::info!(out = %args.out.display(), "interrupted; the same command continues it");
                 Ok(())
             }

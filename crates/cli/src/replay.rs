@@ -1,4 +1,4 @@
-//! `cairn replay`: a node played from a recording, a port for each of its services.
+//! `cairn replay`: a replay node with one port per service.
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use ::replay::{Addresses, Fault, Options, Pace, Recording, ReplayNode};
 
 use crate::settings::Settings;
-use crate::settings::given::{Given, Log};
-use crate::settings::units::Span;
-use crate::{interrupt, logging, output, runtime};
+use crate::settings::sources::{Log, Sources};
+use crate::settings::units::DurationArg;
+use crate::{logging, output, runtime, shutdown};
 
 /// Flags of `cairn replay`.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub(crate) struct Replay {
     up_to: Option<u64>,
     /// Shows one height more each time, as in 500ms, from --up-to or the first one on
     #[arg(long, value_name = "TIME")]
-    block_every: Option<Span>,
+    block_every: Option<DurationArg>,
     /// Plays another history above this height, forged from the recording
     #[arg(long, value_name = "HEIGHT")]
     fork_at: Option<u64>,
@@ -59,19 +59,19 @@ pub(crate) struct Replay {
     pace_traces: Option<NonZeroU32>,
     /// Time that it takes for each eth_call, as in 1ms, in a batch too
     #[arg(long, value_name = "TIME", default_value = "0ms")]
-    pace_call: Span,
+    pace_call: DurationArg,
     #[command(flatten)]
-    log: Given<Log>,
+    log: Sources<Log>,
 }
 
-/// Plays until it is asked to stop.
+/// Runs until a stop signal.
 pub(crate) fn run(args: Replay) -> anyhow::Result<()> {
     let settings = Settings::new(&args.log.merged()?)?;
     logging::start(&settings.log)?;
     let Replay { comet, rest, json_rpc, executor, .. } = args;
     let at = Addresses { comet, rest, json_rpc, executor };
     let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(()));
-    let block_every = args.block_every.map(|Span(time)| time);
+    let block_every = args.block_every.map(|DurationArg(time)| time);
     let pace = Pace { txs: args.pace_txs, traces: args.pace_traces, call: args.pace_call.0 };
     let options = Options { up_to: args.up_to, block_every, faults: args.fault, seed, pace };
     let recorded = Recording::open(&args.dir)?;
@@ -80,10 +80,10 @@ pub(crate) fn run(args: Replay) -> anyhow::Result<()> {
         None => recorded,
     });
     runtime::block_on(async {
-        let stop = interrupt::watch()?;
+        let stop = shutdown::watch()?;
         let node = ReplayNode::start(recording, at, options).await?;
         output::print(&announcement(&node, seed)?)?;
-        interrupt::stopped(&stop).await;
+        shutdown::stopped(&stop).await;
         let missing = node.missing();
         node.stop().await;
         if missing.count > 0 {

@@ -1,4 +1,4 @@
-//! `cairn route`: plans transfers between chains, makes the messages to sign, and follows them.
+//! `cairn route`: the routing service (planner, messages, transfer tracker) and its supervisor.
 
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -13,20 +13,20 @@ use routing_api::Service;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, watch};
 use web::app::App;
-use web::cors::Cors;
 use web::limits::Limits;
 use web::server::{Server, default_workers};
 
 use crate::serve::VERSION;
-use crate::settings::given::{Given, Router};
-use crate::settings::value::Origin;
+use crate::settings::routing::RouteSettings;
+use crate::settings::sources::{Router, Sources};
+use crate::settings::value::Source;
 use crate::settings::{self, Settings, Value, Values, keys};
-use crate::{interrupt, logging, output, reread, runtime};
+use crate::{logging, output, reload, runtime, shutdown};
 
 /// Largest request body in bytes.
 const BODY: usize = 1 << 20;
 
-/// The directory of the database, where nothing says another.
+/// The default directory of the database.
 const DATA: &str = "cairn-route";
 
 /// Flags of `cairn route`.
@@ -36,10 +36,10 @@ pub(crate) struct Route {
     #[command(subcommand)]
     command: Option<RouteCommand>,
     #[command(flatten)]
-    given: Given<Router>,
+    sources: Sources<Router>,
 }
 
-/// What else `cairn route` does.
+/// Subcommands of `cairn route`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum RouteCommand {
     /// Checks a registry against itself, and against the chains if asked to
@@ -53,35 +53,18 @@ pub(crate) enum RouteCommand {
     },
 }
 
-/// What a routing service needs to be told.
-#[derive(Clone, Debug)]
-pub(crate) struct RouteSettings {
-    /// Directory of the registry.
-    pub(crate) registry: PathBuf,
-    /// Directory of the database.
-    pub(crate) data: PathBuf,
-    /// Where it listens.
-    pub(crate) listen: SocketAddr,
-    /// Which web pages may read the answers.
-    pub(crate) cors: Cors,
-    /// What a client may take of the server; what a body may have is the routing interface's own matter.
-    pub(crate) limits: Limits,
-    /// How transfers are followed.
-    pub(crate) tracker: tracker::Options,
-}
-
-/// Serves, or checks; a registry with errors is told by the exit code 1.
+/// Serves, or checks a registry; a registry with errors is exit code 1.
 pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
     if let Some(RouteCommand::Check { registry, online }) = args.command {
         return check(&registry, online);
     }
-    let values = args.given.clone().merged()?;
+    let values = args.sources.clone().merged()?;
     let base = Settings::new(&with_data(values.clone()))?;
     let settings = base.route.as_ref().ok_or_else(|| settings::missing("route.registry"))?;
-    let (_screen, dial) = logging::start(&base.log)?;
+    let (_screen, filter_handle) = logging::start(&base.log)?;
     runtime::block_on(async {
-        let stop = interrupt::watch()?;
-        reread::on_hangup(args.given, values, dial)?;
+        let stop = shutdown::watch()?;
+        reload::on_hangup(args.sources, values, filter_handle)?;
         let routing = Supervisor::start(settings.clone(), false)?;
         output::print(&format!("routing at {}\n", routing.url()))?;
         routing.run(&stop).await;
@@ -94,7 +77,7 @@ pub(crate) fn run(args: Route) -> anyhow::Result<ExitCode> {
 /// `values` with a directory of the database.
 fn with_data(mut values: Values) -> Values {
     let key = keys::known("route.data");
-    let default = || Value::split(key, [DATA.to_owned()], Origin::Default);
+    let default = || Value::split(key, [DATA.to_owned()], Source::Default);
     values.entry(key.name).or_insert_with(default);
     values
 }
@@ -103,12 +86,12 @@ fn with_data(mut values: Values) -> Values {
 pub(crate) struct Routing {
     server: Server,
     app: Arc<App<Service>>,
-    /// Listened to before anybody is told where it is: the signal would end the process otherwise.
+    /// Installed before the URL is published: without a handler, SIGHUP would end the process.
     hangups: Mutex<Signal>,
 }
 
 impl Routing {
-    /// Opens the database and listens, within a tokio runtime. What follows transfers begins with [`Routing::work`].
+    /// Opens the database and listens, within a tokio runtime. [`Routing::work`] starts the tracker.
     pub(crate) fn start(settings: &RouteSettings, registry: Registry) -> anyhow::Result<Self> {
         Self::over(listen(settings.listen)?, settings, registry)
     }
@@ -126,18 +109,18 @@ impl Routing {
         Ok(Self { server, app, hangups })
     }
 
-    /// Where it is.
+    /// The URL of the server.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.server.address())
     }
 
-    /// What answers.
+    /// The service.
     pub(crate) fn service(&self) -> &Service {
         self.app.state()
     }
 
-    /// Follows transfers, asks the chains what holds, reads the registry again on SIGHUP; until `stop`. What answers goes on
-    /// until [`Routing::stop`].
+    /// Tracks transfers, refreshes facts about the chains and reloads the registry on SIGHUP, until `stop`. The server
+    /// runs until [`Routing::stop`].
     pub(crate) async fn work(&self, registry: &Path, stop: &watch::Receiver<bool>) -> anyhow::Result<()> {
         let service = self.app.state();
         let reloads = async {
@@ -147,8 +130,8 @@ impl Routing {
             }
         };
         let outcome = tokio::select! {
-            outcome = service.tracker().run(interrupt::stopped(stop)) => outcome,
-            () = service.refresh(interrupt::stopped(stop)) => Ok(()),
+            outcome = service.tracker().run(shutdown::stopped(stop)) => outcome,
+            () = service.refresh(shutdown::stopped(stop)) => Ok(()),
             () = reloads => Ok(()),
         };
         Ok(outcome?)
@@ -156,7 +139,7 @@ impl Routing {
 
     /// Stops it, letting requests in flight finish within [`Limits::stop`].
     pub(crate) async fn stop(self) {
-        // It waits for threads; if that were to fail, the process ends all the same.
+        // Stopping blocks on threads; on failure the process ends all the same.
         if let Err(error) = tokio::task::spawn_blocking(move || self.server.stop()).await {
             tracing::error!(%error, "stopping the server");
         }
@@ -167,24 +150,25 @@ fn listen(at: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(at).with_context(|| format!("cannot listen on {at} for routes"))
 }
 
-/// The pauses before a routing service that failed is started again.
+/// Backoff before a failed routing service is restarted.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_mins(1);
 
-/// Keeps a routing service running: whatever it fails of is logged, and it is started again after a pause.
+/// Supervisor of a routing service: logs failures and restarts it after a backoff.
 pub(crate) struct Supervisor {
     settings: RouteSettings,
-    /// None between a failure and the next start.
+    /// `None` between a failure and the next start.
     routing: Mutex<Option<Routing>>,
 }
 
 impl Supervisor {
-    /// Starts the service, within a tokio runtime. A registry that does not load, or an address that is taken, is an error
-    /// here; so is a database that does not open, unless the disk is full or `is_contained`: then it is tried again.
+    /// Starts the service, within a tokio runtime. A registry that does not load, or an address that is taken, is an
+    /// error here; so is a database that does not open, unless the disk is full or `is_contained`: then it is tried
+    /// again.
     pub(crate) fn start(mut settings: RouteSettings, is_contained: bool) -> anyhow::Result<Self> {
         let registry = load(&settings.registry)?;
         let listener = listen(settings.listen)?;
-        // With port 0, the next start takes the same one.
+        // With port 0, a restart must use the same port.
         settings.listen = listener.local_addr()?;
         let routing = match Routing::over(listener, &settings, registry) {
             Ok(routing) => Some(routing),
@@ -197,12 +181,12 @@ impl Supervisor {
         Ok(Self { settings, routing: Mutex::new(routing) })
     }
 
-    /// Where it is.
+    /// The URL of the server.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.settings.listen)
     }
 
-    /// Does the service's work until `stop`.
+    /// Runs the service until `stop`.
     pub(crate) async fn run(&self, stop: &watch::Receiver<bool>) {
         let mut routing = self.routing.lock().await;
         let mut pause = FIRST_PAUSE;
@@ -220,7 +204,7 @@ impl Supervisor {
             }
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = interrupt::stopped(stop) => return,
+                () = shutdown::stopped(stop) => return,
             }
             pause = (2 * pause).min(LAST_PAUSE);
             match load(&self.settings.registry).and_then(|registry| Routing::start(&self.settings, registry))
@@ -259,23 +243,24 @@ fn reload(service: &Service, registry: &Path) {
     }
 }
 
-/// Reads a registry, and tells what is wrong with it.
+/// Loads a registry and logs its problems.
 pub(crate) fn load(dir: &Path) -> anyhow::Result<Registry> {
     let Loaded { registry, problems } = ::registry::load(dir)?;
     log_problems(problems, &registry);
     Ok(registry)
 }
 
-/// Problems of each severity that one load logs at most: a public registry can have thousands. `route check` prints all.
-const MOST_LOGGED: usize = 20;
+/// Problems of each severity that one load logs at most: a public registry can have thousands. `route check` prints
+/// all.
+const MAX_LOGGED: usize = 20;
 
-/// Logs what is wrong with a registry: the problems of its files, and the errors that keep parts of it out of routes.
+/// Logs the problems of the registry files, and the errors that exclude parts of the registry from routes.
 fn log_problems(mut problems: Vec<Problem>, registry: &Registry) {
     let errors = ::registry::check(registry).into_iter();
     problems.extend(errors.filter(|problem| problem.severity == Severity::Error));
     for severity in [Severity::Error, Severity::Warning] {
         let mut left = problems.iter().filter(|problem| problem.severity == severity);
-        for Problem { place, what, .. } in left.by_ref().take(MOST_LOGGED) {
+        for Problem { place, what, .. } in left.by_ref().take(MAX_LOGGED) {
             tracing::warn!(%severity, %place, problem = what, "registry problem");
         }
         let more = left.count();

@@ -1,4 +1,4 @@
-//! `cairn run` and `cairn ingest`: follows the node, and serves what it has if it is to.
+//! `cairn run` and `cairn ingest`: the indexer, with the API server for `run`.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -19,23 +19,23 @@ use crate::route::Supervisor;
 use crate::running::Running;
 use crate::serve::{COMMIT, Serving, VERSION};
 use crate::settings::Settings;
-use crate::settings::given::{Given, Service};
-use crate::{interrupt, metrics, progress, reread, runtime};
+use crate::settings::sources::{Service, Sources};
+use crate::{metrics, progress, reload, runtime, shutdown};
 
-/// Runs until it is asked to stop, or until the ingest cannot go on.
-pub(crate) fn run(given: Given<Service>, serves: bool) -> anyhow::Result<()> {
-    let values = given.clone().merged()?;
+/// Runs until a stop signal, or until the indexer fails.
+pub(crate) fn run(sources: Sources<Service>, serves: bool) -> anyhow::Result<()> {
+    let values = sources.clone().merged()?;
     let settings = Settings::new(&values)?;
-    let (screen, dial) = logging::start(&settings.log)?;
+    let (screen, filter_handle) = logging::start(&settings.log)?;
     runtime::block_on_indexing(async {
-        let stop = interrupt::watch()?;
-        reread::on_hangup(given, values, dial)?;
+        let stop = shutdown::watch()?;
+        reload::on_hangup(sources, values, filter_handle)?;
         index(&settings, serves, &screen, &stop, |_| Ok(())).await
     })
 }
 
-/// Indexes, and serves from the moment that the database is of the chain. `arrived` is called once, when the index
-/// first has all that the chain has.
+/// Indexes, and serves as soon as the database is initialised. `arrived` is called once, when the index first reaches
+/// the head of the chain.
 pub(crate) async fn index(
     settings: &Settings,
     serves: bool,
@@ -62,7 +62,7 @@ pub(crate) async fn index(
         move || ready.check()
     };
     samples.set(&store, is_ready.clone());
-    // Before the node is asked for anything: what is there is served, whether or not it answers.
+    // Before the first request to the node: existing data is served even if the node is down.
     let mut serving = match (serves, ingest::is_there(&config, &*store)?) {
         (false, _) => None,
         (true, true) => Some(Serving::start(settings, Arc::clone(&store) as _, is_ready)?),
@@ -76,15 +76,15 @@ pub(crate) async fn index(
         if let Some(routing) = &routing {
             routing.run(stop).await;
         }
-        // A stop ends the ingest, which takes its time.
+        // The indexer decides when a stop is complete.
         std::future::pending::<Infallible>().await
     };
-    // Held while a thread works on the store that nobody waits for.
-    let tidying = Arc::new(Semaphore::new(1));
+    // Held while a detached blocking task uses the store.
+    let maintenance = Arc::new(Semaphore::new(1));
     let indexing = async {
         let ingest = tokio::select! {
             ingest = Ingest::prepare(config, node, Arc::clone(&store) as _) => ingest?,
-            () = interrupt::stopped(stop) => return Ok(()),
+            () = shutdown::stopped(stop) => return Ok(()),
         };
         ready.follow(ingest.marks());
         if let Some(serving) = &mut serving {
@@ -92,16 +92,16 @@ pub(crate) async fn index(
         }
         tokio::select! {
             outcome = ingest.run(stop.clone()) => outcome.map_err(anyhow::Error::from),
-            outcome = watch_over(&ingest, (&store, &tidying), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
+            outcome = watch_over(&ingest, (&store, &maintenance), screen, serving.as_ref(), arrived) => outcome.map(|never| match never {}),
         }
     };
     // Routes and backups do not wait for the node of this chain either.
     let outcome = tokio::select! {
         outcome = indexing => outcome,
-        never = control::serve(Arc::clone(&store), Arc::clone(&tidying)) => match never {},
+        never = control::serve(Arc::clone(&store), Arc::clone(&maintenance)) => match never {},
         never = routes => match never {},
     };
-    // What ends the select may be any part of it: the servers answer what they have begun in every case.
+    // In every case the servers drain the requests in flight.
     let stop_serving = async {
         if let Some(serving) = serving {
             serving.stop().await;
@@ -113,12 +113,12 @@ pub(crate) async fn index(
         }
     };
     tokio::join!(stop_serving, stop_routing);
-    // The store is closed when we return: a directory that goes away with it must not be written any more.
-    drop(tidying.acquire().await);
+    // Callers may delete the directory after this returns, so wait for tasks that write to it.
+    drop(maintenance.acquire().await);
     outcome
 }
 
-/// Logs what is about to run, and on which database; the result marks that it does, until it is dropped.
+/// Logs the start, and creates the marker of unclean shutdowns.
 fn log_start(config: &ingest::Config, data: &Path, store: &RocksStore) -> anyhow::Result<Running> {
     let snapshot = store.snapshot()?;
     let blocks = meta::read::<BlockLane>(&*snapshot)?.map(|lane| lane.height);
@@ -142,10 +142,10 @@ fn log_start(config: &ingest::Config, data: &Path, store: &RocksStore) -> anyhow
     Ok(running)
 }
 
-/// Reports progress for as long as it is polled, and tidies up when the head is reached; fails if `arrived` does.
+/// Reports progress, and flushes the store when the head is reached; fails if `arrived` does.
 async fn watch_over(
     ingest: &Ingest,
-    (store, tidying): (&Arc<RocksStore>, &Arc<Semaphore>),
+    (store, maintenance): (&Arc<RocksStore>, &Arc<Semaphore>),
     screen: &Screen,
     serving: Option<&Serving>,
     arrived: impl FnOnce(Option<&Serving>) -> anyhow::Result<()>,
@@ -156,8 +156,9 @@ async fn watch_over(
         // The sender lives in the report, which does not end.
         drop(has_arrived.wait_for(|arrived| *arrived).await);
         arrived(serving)?;
-        // What catching up left in the log is written a second time as tables, and the log goes: less than half the disk.
-        let (store, busy) = (Arc::clone(store), Arc::clone(tidying).acquire_owned().await?);
+        // Flush the memtables, so that the write-ahead log of the catch-up can be deleted: saves over half of the disk
+        // space.
+        let (store, busy) = (Arc::clone(store), Arc::clone(maintenance).acquire_owned().await?);
         let flush = move || {
             let outcome = store.flush();
             drop(store);

@@ -1,5 +1,6 @@
-//! Whether the process that wrote a database before this one ended in an orderly way: a file in the data directory, which is
-//! there while one writes. Processes that only read neither make it nor look at it.
+//! Detection of unclean shutdowns: a marker file in the data directory that exists while a process writes the database.
+//!
+//! Read-only processes neither create nor check it.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,12 +9,12 @@ use std::path::{Path, PathBuf};
 /// The file's name in the data directory.
 const NAME: &str = "running";
 
-/// The file. Removed when it is dropped: whatever ends the process by unwinding its stack closes the database too.
+/// The marker, removed on drop: an exit that unwinds the stack also closes the database.
 #[derive(Debug)]
 pub(crate) struct Running(PathBuf);
 
 impl Running {
-    /// Makes the file in `data`. Whether one was left behind, by a kill, a power failure or a second signal.
+    /// Creates the marker in `data`. The flag is true if one was left by a kill, a power failure or a second signal.
     pub(crate) fn begin(data: &Path) -> io::Result<(Self, bool)> {
         let path = data.join(NAME);
         let left = fs::exists(&path)?;
@@ -24,7 +25,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that stays makes the next start say that this one was killed, and nothing else.
+        // The only effect of a failure is that the next start logs an unclean stop.
         drop(fs::remove_file(&self.0));
     }
 }

@@ -1,20 +1,20 @@
-//! The threads that asynchronous work runs on.
+//! The tokio runtime.
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::runtime::Builder;
 
-/// What is still running after a clean stop is a question to a node; nobody waits for its answer.
-const LEFTOVERS: Duration = Duration::from_millis(200);
+/// Timeout for tasks left after a clean stop: pending node requests, whose results are not needed.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Runs `work` to its end.
 pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     run(work, || {})
 }
 
-/// Runs `work`, which indexes, to its end: its threads come after those that answer requests. The calling thread keeps its
-/// priority, and so do the threads that it starts.
+/// Runs `work`, an indexer, with a lower thread priority than the servers. The calling thread and the threads it starts
+/// keep their priority.
 pub(crate) fn block_on_indexing<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     run(work, ingest::lower_thread_priority)
 }
@@ -27,6 +27,6 @@ fn run<T>(
     let runtime = threads.thread_name("cairn").on_thread_start(on_start).enable_all().build();
     let runtime = runtime.context("starting threads")?;
     let outcome = runtime.block_on(work);
-    runtime.shutdown_timeout(LEFTOVERS);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome
 }

@@ -1,7 +1,8 @@
-//! The JSON interface on a socket.
+//! The API server of the indexer.
 //!
-//! What must hold: it listens from the start of the process on; until there is a database to serve, every request but those
-//! for `/healthz` is a 503 with the reason.
+//! # Invariants
+//! * It listens from the start of the process.
+//! * Until there is a database, every request but `/healthz` gets 503 with the reason.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -20,21 +21,21 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit that it was built from.
 pub(crate) const COMMIT: &str = env!("CAIRN_BUILD_COMMIT");
 
-/// Says why `/readyz` refuses.
+/// The readiness check; its error is the reason.
 pub(crate) type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// A running server.
 pub(crate) struct Serving {
-    /// Servers have copies of it: one takes over from another without a moment in which nobody listens.
+    /// Servers use duplicates of it, so that one replaces another without a gap.
     listener: TcpListener,
     ready: Ready,
     server: Server,
-    /// None until there is a database.
+    /// `None` until there is a database.
     app: Option<Arc<App<Indexer>>>,
 }
 
 impl Serving {
-    /// Serves the database in `store`, which must be of some chain already. `ready` says why `/readyz` refuses.
+    /// Serves the initialised database in `store`. `ready` is the readiness check.
     pub(crate) fn start(
         settings: &Settings,
         store: Arc<dyn Store>,
@@ -47,7 +48,7 @@ impl Serving {
         Ok(serving)
     }
 
-    /// Answers that there is nothing to serve yet, and why, until [`Serving::open`].
+    /// Answers 503 with the reason until [`Serving::open`].
     pub(crate) fn wait(
         settings: &Settings,
         ready: impl Fn() -> Result<(), String> + Send + Sync + 'static,
@@ -68,25 +69,25 @@ impl Serving {
         let (server, app) = serve(settings, store, &self.listener, &self.ready)?;
         let waiting = std::mem::replace(&mut self.server, server);
         self.app = Some(app);
-        // Until it has ended, it may be the one of the two that accepts a connection.
+        // Until the old server has ended, it may accept connections.
         tokio::task::spawn_blocking(move || waiting.stop()).await?;
         tracing::info!(url = self.url(), "serving");
         Ok(())
     }
 
-    /// Where it is.
+    /// The URL of the server.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.server.address())
     }
 
-    /// What it serves, once there is something.
+    /// The API, once there is a database.
     pub(crate) fn app(&self) -> Option<&App<Indexer>> {
         self.app.as_deref()
     }
 
     /// Stops it, letting requests in flight finish within [`web::limits::Limits::stop`].
     pub(crate) async fn stop(self) {
-        // It waits for threads; if that were to fail, the process ends all the same.
+        // Stopping blocks on threads; on failure the process ends all the same.
         if let Err(error) = tokio::task::spawn_blocking(move || self.server.stop()).await {
             tracing::error!(%error, "stopping the server");
         }

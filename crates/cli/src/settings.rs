@@ -1,26 +1,29 @@
-//! The settings of the program: from files, environment and flags to values with types.
+//! Configuration: typed settings from a TOML file, environment variables and flags.
 //!
-//! | module | one job |
+//! | module | purpose |
 //! |---|---|
-//! | [`keys`] | the list of all settings; everything else is derived from it |
-//! | [`given`] | flags and environment variables |
+//! | [`keys`] | the table of all settings; everything else derives from it |
+//! | [`sources`] | flags and environment variables |
 //! | `file` | the configuration file |
-//! | `read` | from values as written to values with types |
-//! | [`value`] | a value as written, with its place |
-//! | [`units`] | texts of times, bytes and choices |
+//! | `read` | parsers and bounds of values |
+//! | [`value`] | a raw value with its source |
+//! | [`units`] | parsers of durations, sizes, rates and choices |
 //! | [`mod@print`] | `cairn config` and the example file |
 //!
-//! What must hold: file < environment < flags; every source is parsed by the same code; an error names the place.
+//! # Invariants
+//! * Precedence: file < environment < flags.
+//! * The same code parses values of every source, and an error names the source.
 
 mod file;
-pub(crate) mod given;
 pub(crate) mod keys;
+pub(crate) mod log;
 pub(crate) mod print;
 mod read;
+pub(crate) mod routing;
+pub(crate) mod sources;
 pub(crate) mod units;
 pub(crate) mod value;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -33,33 +36,17 @@ use query::EmptyCursor;
 use web::cors::Cors;
 use web::limits::Limits;
 
+use self::log::{Filter, Log};
 pub(crate) use self::read::missing;
-use self::read::{Address, CACHE, Cursor, Filter, LOOK_AHEAD, POLL_MS, Reader, Text};
-use self::units::{ByteSize, Span};
-pub(crate) use self::value::{Error, Value};
-use crate::route::RouteSettings;
+use self::read::{Address, CACHE, Cursor, LOOK_AHEAD, POLL_MS, Reader, Text};
+use self::routing::RouteSettings;
+use self::units::{ByteSize, DurationArg};
+pub(crate) use self::value::{Error, Value, Values};
 
-/// Pause before a daemon tries again what the node cannot do.
+/// Retry interval of a daemon for requests that the node does not support.
 const TRY_AGAIN: Duration = Duration::from_secs(15);
 
-/// Values by the name of their setting.
-pub(crate) type Values = BTreeMap<&'static str, Value>;
-
-/// How logs are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LogFormat {
-    Text,
-    Json,
-}
-
-/// What is logged and how.
-#[derive(Clone, Debug)]
-pub(crate) struct Log {
-    pub(crate) filter: String,
-    pub(crate) format: LogFormat,
-}
-
-/// The effective settings. What has no default may be absent.
+/// The effective settings. Settings without a default are optional.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) data: Option<PathBuf>,
@@ -75,7 +62,7 @@ pub(crate) struct Settings {
     pub(crate) start_height: Option<u64>,
     pub(crate) internal_txs: bool,
     pub(crate) rich_list: bool,
-    /// None is never.
+    /// `None` disables it.
     pub(crate) reconcile: Option<Duration>,
     pub(crate) look_ahead: usize,
     pub(crate) poll: Duration,
@@ -83,21 +70,21 @@ pub(crate) struct Settings {
     /// In blocks.
     pub(crate) max_rewind: u64,
     pub(crate) cache: usize,
-    /// Bytes of the data directory's file system that are left free.
+    /// Bytes kept free on the file system of the data directory.
     pub(crate) disk_reserve: u64,
-    /// What a client may take of a server.
+    /// Limits of the servers.
     pub(crate) limits: Limits,
     /// In blocks.
     pub(crate) ready_lag: u64,
     pub(crate) cors: Cors,
     pub(crate) log: Log,
     pub(crate) empty_cursor: EmptyCursor,
-    /// None if transfers are not routed.
+    /// `None` without a routing service.
     pub(crate) route: Option<RouteSettings>,
 }
 
 impl Settings {
-    /// Parses `values`, with defaults for what is absent.
+    /// Parses `values`; absent settings get their defaults.
     pub(crate) fn new(values: &Values) -> Result<Self, Error> {
         let read = Reader(values);
         let bytes = |bytes: &usize| units::bytes_text(u64::try_from(*bytes).unwrap_or(u64::MAX));
@@ -120,7 +107,9 @@ impl Settings {
             rich_list: read.one("rich_list")?,
             reconcile: read.reconcile()?,
             look_ahead: read.bounded("look_ahead", LOOK_AHEAD, |n| *n, usize::to_string)?,
-            poll: read.bounded("poll", POLL_MS, |Span(time)| time.as_millis(), |ms| format!("{ms}ms"))?.0,
+            poll: read
+                .bounded("poll", POLL_MS, |DurationArg(time)| time.as_millis(), |ms| format!("{ms}ms"))?
+                .0,
             verify: read.verify()?,
             max_rewind: read.one("max_rewind")?,
             disk_reserve: read.disk_reserve()?,
@@ -138,7 +127,7 @@ impl Settings {
         self.data.as_deref().ok_or_else(|| missing("data"))
     }
 
-    /// What the ingest is to do; `keep_trying`, where the node cannot do what it is asked.
+    /// The configuration of the indexer. With `keep_trying` it retries requests that the node does not support.
     pub(crate) fn ingest(&self, keep_trying: bool) -> Result<ingest::Config, Error> {
         Ok(ingest::Config {
             chain_id: self.chain_id.clone().ok_or_else(|| missing("chain_id"))?,
@@ -157,7 +146,7 @@ impl Settings {
         })
     }
 
-    /// The node's services, with those that the chain cannot be indexed without.
+    /// The endpoints of the node; an error if a required one is missing.
     pub(crate) fn endpoints(&self) -> Result<Endpoints, Error> {
         if self.comet.is_empty() {
             return Err(missing("comet"));
@@ -177,12 +166,12 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::keys::Key;
-    use super::value::Origin;
+    use super::value::Source;
     use super::*;
 
     fn refused(name: &str, text: &str) -> String {
         let key = keys::known(name);
-        let value = Value::split(key, [text.to_owned()], Origin::Flag);
+        let value = Value::split(key, [text.to_owned()], Source::Flag);
         Settings::new(&Values::from([(key.name, value)])).unwrap_err().to_string()
     }
 
@@ -190,7 +179,7 @@ mod tests {
     fn refused_of_route(name: &str, text: &str) -> String {
         let value = |name, text: &str| {
             let key = keys::known(name);
-            (key.name, Value::split(key, [text.to_owned()], Origin::Flag))
+            (key.name, Value::split(key, [text.to_owned()], Source::Flag))
         };
         let values = [value("route.registry", "registry"), value("route.data", "data"), value(name, text)];
         Settings::new(&Values::from(values)).unwrap_err().to_string()
@@ -207,11 +196,11 @@ mod tests {
         assert_eq!(defaults.limits.per_client, None);
         assert_eq!(defaults.cache, store::RocksOptions::default().cache_bytes);
 
-        let example = |key: &&'static Key| Value::split(key, [key.example.to_owned()], Origin::Flag);
+        let example = |key: &&'static Key| Value::split(key, [key.example.to_owned()], Source::Flag);
         let examples = keys::KEYS.iter().filter(|key| key.default.is_none());
         let mut examples: Values = examples.map(|key| (key.name, example(key))).collect();
         examples
-            .insert("verify", Value::split(keys::known("verify"), ["signatures".to_owned()], Origin::Flag));
+            .insert("verify", Value::split(keys::known("verify"), ["signatures".to_owned()], Source::Flag));
         let settings = Settings::new(&examples).unwrap();
         let route = settings.route.as_ref().unwrap();
         assert_eq!(route.tracker, tracker::Options::default());

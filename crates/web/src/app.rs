@@ -1,6 +1,6 @@
-//! A request in, a response out: routing, the handler, and everything an answer gets on its way.
+//! The request pipeline: routing, handler, entity tag, caching headers, compression and CORS.
 //!
-//! No socket is involved: what is true here is true on the wire. A panic in a handler is a 500.
+//! No socket is involved, so tests of responses need none. A panic in a handler becomes a 500.
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,14 +9,12 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER,
-    VARY,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
 };
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::call::Call;
-use crate::clients::Client;
 use crate::compress::compress;
 use crate::cors::Cors;
 use crate::encoding::{Coding, choose};
@@ -26,28 +24,28 @@ use crate::health::{self, Health, Probe};
 use crate::meter::{Meter, NO_ENDPOINT};
 use crate::percent::decode_segment;
 use crate::query::Query;
+use crate::rate_limit::Client;
 use crate::refusal::Refusal;
-use crate::reply::{JSON, Reply};
+use crate::reply::Reply;
 use crate::router::{Found, Route, RouteError, Router};
 
-/// Below this a compressed body saves no packet (`indexer-api.md` §1.7).
+/// Minimum size for compression: below it, a compressed body saves no packet (`indexer-api.md` §1.7).
 const MIN_COMPRESSED: usize = 1024;
 
-/// An API: what its handlers share, and its endpoints.
+/// An API: the shared state of its handlers, and its endpoints.
 pub struct App<A: 'static> {
     state: A,
     router: Router<A>,
     cors: Cors,
     health: Health,
-    /// Counts what is for no endpoint.
+    /// Meter of requests that match no endpoint.
     unrouted: Meter,
-    /// Whether there is nothing to answer with yet, whatever the path.
+    /// Whether every path but the health probes answers 503.
     starting: bool,
 }
 
 impl App<()> {
-    /// An API that is not there yet: every request but those for `/healthz` and `/readyz` is a 503 with what `ready`
-    /// says.
+    /// A placeholder during startup: every request but `/healthz` and `/readyz` gets 503 with the reason from `ready`.
     ///
     /// # Errors
     /// None: see [`Router::new`].
@@ -59,7 +57,7 @@ impl App<()> {
 }
 
 impl<A> App<A> {
-    /// CORS is open to every origin, see [`App::with_cors`]; it is ready as soon as it answers, see [`App::with_ready`].
+    /// CORS allows every origin (see [`App::with_cors`]) and `/readyz` always succeeds (see [`App::with_ready`]).
     ///
     /// # Errors
     /// See [`Router::new`].
@@ -70,20 +68,20 @@ impl<A> App<A> {
         Ok(Self { state, router, cors, health, unrouted, starting: false })
     }
 
-    /// The same with other origins.
+    /// Sets the allowed origins.
     #[must_use]
     pub fn with_cors(self, cors: Cors) -> Self {
         Self { cors, ..self }
     }
 
-    /// The same with what `/readyz` says: 200, or 503 with the reason. It is called for every such request on a thread
-    /// of the server, so it waits for nothing.
+    /// Sets the readiness check of `/readyz`: 200, or 503 with the reason. It runs for every such request on a server
+    /// thread, so it must not block.
     #[must_use]
     pub fn with_ready(self, ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self { health: Health::new(ready), ..self }
     }
 
-    /// What the handlers share.
+    /// The shared state of the handlers.
     pub fn state(&self) -> &A {
         &self.state
     }
@@ -92,12 +90,12 @@ impl<A> App<A> {
     pub fn get(&self, target: &str) -> Response<Bytes> {
         match Request::get(target).body(()) {
             Ok(request) => self.respond(&request.into_parts().0, b""),
-            Err(_) => refused(&Refusal::bad_request("the request target is not a path")),
+            Err(_) => Refusal::bad_request("the request target is not a path").response(),
         }
     }
 
-    /// Answers any request; the body of a `HEAD` is still there, for its length. A request that [`App::waits`] is a 500
-    /// here.
+    /// Answers a request with a synchronous handler; one that [`App::waits`] gets 500. The response to a `HEAD` still
+    /// has its body, for the length.
     pub fn respond(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         if let Some(response) = self.probe(request) {
             return response;
@@ -106,19 +104,19 @@ impl<A> App<A> {
         match self.target(request) {
             Ok(Target::Call(route, found)) => {
                 let outcome = call(route, &found, request, body).and_then(|call| self.run(route, &call));
-                self.told(route, request, outcome, begun)
+                self.finish(route, request, outcome, begun)
             }
-            Ok(Target::Answer(response)) => self.untold(request, response),
-            Err(refusal) => self.untold(request, refused(&refusal)),
+            Ok(Target::Answer(response)) => self.finish_unrouted(request, response),
+            Err(refusal) => self.finish_unrouted(request, refusal.response()),
         }
     }
 
-    /// Whether the answer depends on other machines, so that it takes [`App::respond_later`].
+    /// Whether the handler is asynchronous, so that [`App::respond_later`] must answer.
     pub fn waits(&self, request: &Parts) -> bool {
         self.route(request).is_some_and(|route| matches!(route.endpoint.handler, Handler::Later(_)))
     }
 
-    /// The answer to `/healthz` or `/readyz`, if the request is for one of them.
+    /// The response to `/healthz` or `/readyz`; `None` for other paths.
     pub(crate) fn probe(&self, request: &Parts) -> Option<Response<Bytes>> {
         let probe = Probe::of(request.uri.path())?;
         let response = match request.method {
@@ -126,26 +124,26 @@ impl<A> App<A> {
             Method::OPTIONS => self.options(request, health::METHODS),
             _ => method_not_allowed(health::METHODS),
         };
-        Some(self.opened(request, response))
+        Some(self.with_cors_headers(request, response))
     }
 
-    /// Answers a request that did not get as far as its handler, or not to the handler's end.
+    /// Answers a request that was refused before its handler ran, or whose handler timed out.
     pub(crate) fn refuse(&self, request: &Parts, refusal: &Refusal) -> Response<Bytes> {
         self.route(request).map_or(&self.unrouted, |route| &route.meter).count(refusal.status());
-        self.opened(request, refused(refusal))
+        self.with_cors_headers(request, refusal.response())
     }
 
     pub(crate) fn cors(&self) -> &Cors {
         &self.cors
     }
 
-    fn opened(&self, request: &Parts, mut response: Response<Bytes>) -> Response<Bytes> {
+    fn with_cors_headers(&self, request: &Parts, mut response: Response<Bytes>) -> Response<Bytes> {
         self.cors.allow(&request.headers, response.headers_mut());
         response
     }
 
-    /// The outcome of a handler as its client gets it, counted.
-    fn told(
+    /// The response for the outcome of a handler; updates the meter of the route.
+    fn finish(
         &self,
         route: &Route<A>,
         request: &Parts,
@@ -154,24 +152,24 @@ impl<A> App<A> {
     ) -> Response<Bytes> {
         let response = match logged(route, outcome) {
             Ok(reply) => answered(route, request, reply),
-            Err(refusal) => refused(&refusal),
+            Err(refusal) => refusal.response(),
         };
         route.meter.observe(response.status(), begun.elapsed());
-        self.opened(request, response)
+        self.with_cors_headers(request, response)
     }
 
-    /// The answer to a request that is for no endpoint, counted.
-    fn untold(&self, request: &Parts, response: Response<Bytes>) -> Response<Bytes> {
+    /// The response to a request that matches no endpoint; updates the meter of unrouted requests.
+    fn finish_unrouted(&self, request: &Parts, response: Response<Bytes>) -> Response<Bytes> {
         self.unrouted.count(response.status());
-        self.opened(request, response)
+        self.with_cors_headers(request, response)
     }
 
     fn run(&self, route: &Route<A>, call: &Call<'_>) -> Result<Reply, Refusal> {
         match route.endpoint.handler {
-            // A handler only reads what it shares with others, so a panic leaves nothing half done.
+            // Handlers only read shared state, so a panic leaves nothing inconsistent.
             Handler::Now(handler) => catch_unwind(AssertUnwindSafe(|| handler(&self.state, call)))
                 .unwrap_or_else(|_| Err(panicked())),
-            Handler::Later(_) => Err(Refusal::internal("an endpoint that waits was not waited for")),
+            Handler::Later(_) => Err(Refusal::internal("an asynchronous endpoint was called synchronously")),
         }
     }
 
@@ -179,7 +177,7 @@ impl<A> App<A> {
         self.router.find(request.uri.path())?.of(&request.method)
     }
 
-    /// What a request is for, or the answer to one that is for nothing.
+    /// The endpoint of a request, or the response if there is none.
     fn target<'r, 'p>(&'r self, request: &'p Parts) -> Result<Target<'r, 'p, A>, Refusal> {
         let path = request.uri.path();
         let method = &request.method;
@@ -206,7 +204,7 @@ impl<A> App<A> {
 }
 
 impl<A: Sync> App<A> {
-    /// Answers any request, those too that wait for other machines.
+    /// Answers any request, also those with an asynchronous handler.
     pub async fn respond_later(&self, request: &Parts, body: &[u8]) -> Response<Bytes> {
         let begun = Instant::now();
         let Ok(Target::Call(route, found)) = self.target(request) else { return self.respond(request, body) };
@@ -218,17 +216,17 @@ impl<A: Sync> App<A> {
                 .unwrap_or_else(|_| Err(panicked())),
             Err(refusal) => Err(refusal),
         };
-        self.told(route, request, outcome, begun)
+        self.finish(route, request, outcome, begun)
     }
 }
 
-/// What a request is for.
+/// The result of routing.
 enum Target<'r, 'p, A: 'static> {
     Call(&'r Route<A>, Found<'r, 'p, A>),
     Answer(Response<Bytes>),
 }
 
-/// A request as its handler sees it.
+/// The decoded request for its handler.
 fn call<'a, A>(
     route: &'a Route<A>,
     found: &Found<'_, 'a, A>,
@@ -251,7 +249,7 @@ fn panicked() -> Refusal {
     Refusal::internal("the handler panicked")
 }
 
-/// Tells the log what the client is not told.
+/// Logs the internal detail of an error, which the client does not get.
 fn logged<A>(route: &Route<A>, outcome: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
     outcome.inspect_err(|refusal| {
         if let Some(detail) = refusal.detail() {
@@ -260,12 +258,12 @@ fn logged<A>(route: &Route<A>, outcome: Result<Reply, Refusal>) -> Result<Reply,
     })
 }
 
-/// A success on its way out: entity tag, freshness, 304, compression.
+/// The response to a success: entity tag, `Cache-Control`, 304, compression.
 fn answered<A>(route: &Route<A>, request: &Parts, reply: Reply) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = reply.status;
     let headers = response.headers_mut();
-    // As many as an answer has at most, so that the map is allocated once.
+    // The maximum of a response, so that the map is allocated once.
     headers.reserve(8);
     headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
     if reply.status == StatusCode::OK && request.method != Method::POST {
@@ -300,22 +298,7 @@ fn content_encoding(coding: Coding) -> Option<HeaderValue> {
 }
 
 fn method_not_allowed(allow: &'static str) -> Response<Bytes> {
-    let mut response = refused(&Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"));
+    let mut response = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed").response();
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
-    response
-}
-
-/// A refusal as a response, without CORS.
-pub(crate) fn refused(refusal: &Refusal) -> Response<Bytes> {
-    let status = refusal.status();
-    let mut response = Response::new(refusal.body());
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-    // A 404 may be reused for as long as a cache likes, unless told not to; a height comes into being.
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Some(seconds) = refusal.retry_after() {
-        headers.insert(RETRY_AFTER, seconds.into());
-    }
     response
 }

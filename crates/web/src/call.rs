@@ -1,6 +1,6 @@
-//! What a handler is given: the decoded parameters of one request.
+//! The decoded request of a handler: parameters, headers and body.
 //!
-//! Everything here was decoded and checked for UTF-8 once, before the handler runs.
+//! Parameters are percent-decoded and checked for UTF-8 once, before the handler runs.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use std::net::IpAddr;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
+use crate::limits::MAX_PATH_PARAMS;
 use crate::query::Query;
-use crate::router::MAX_SEGMENTS;
 
 /// One request, as its handler sees it.
 pub struct Call<'a> {
     pub(crate) names: &'a [&'static str],
-    pub(crate) values: [Cow<'a, str>; MAX_SEGMENTS],
+    pub(crate) values: [Cow<'a, str>; MAX_PATH_PARAMS],
     pub(crate) query: Query<'a>,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
@@ -24,16 +24,15 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// The path parameter `name`, percent-decoded.
     ///
-    /// A name that the path template does not have is a mistake in the program: empty, and a failed
-    /// assertion in a debug build.
+    /// A name that the path template lacks is a bug: the result is empty, and debug builds fail an assertion.
     pub fn text(&self, name: &str) -> &str {
         let position = self.names.iter().position(|other| *other == name);
         debug_assert!(position.is_some(), "the path has no parameter `{name}`");
         position.map_or("", |position| &self.values[position])
     }
 
-    /// The query parameter `name`: its first value counts, and an empty one is as good as none
-    /// (`indexer-api.md` §2.1). Parameters that the endpoint does not declare are never there.
+    /// The query parameter `name`: its first value counts, and an empty one counts as absent
+    /// (`indexer-api.md` §2.1). Undeclared parameters are never present.
     pub fn first(&self, name: &str) -> Option<&str> {
         self.query.all(name).next().filter(|value| !value.is_empty())
     }
@@ -53,14 +52,14 @@ impl Call<'_> {
         }
     }
 
-    /// The media type that the body is said to have, without parameters; `None` if nothing is said.
+    /// The media type of `Content-Type`, without parameters; `None` without that header.
     pub fn media_type(&self) -> Option<&str> {
-        let said = self.headers.get(CONTENT_TYPE)?.to_str().unwrap_or("not text");
-        Some(said.split(';').next().unwrap_or_default().trim()).filter(|said| !said.is_empty())
+        let value = self.headers.get(CONTENT_TYPE)?.to_str().unwrap_or("not text");
+        Some(value.split(';').next().unwrap_or_default().trim()).filter(|value| !value.is_empty())
     }
 
-    /// Who sends a `POST`, as the limits count clients: an IPv4 address, or the first address of an IPv6 network of 64 bits.
-    /// `None` for other methods, and where there is no socket.
+    /// The client of a `POST`, as rate limits identify it: an IPv4 address, or the first address of an IPv6 /64. `None`
+    /// for other methods and without a socket.
     pub fn client(&self) -> Option<IpAddr> {
         self.client
     }

@@ -1,15 +1,15 @@
-//! What time it is, given from outside: a test moves it by hand instead of waiting.
+//! An injectable monotonic clock: tests advance it instead of sleeping.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Tells the time. By default that of the machine's monotonic clock.
+/// A monotonic clock, by default that of the machine.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Instant + Send + Sync>);
 
 impl Clock {
-    /// A clock that shows what `now` says; time that runs backwards is taken for time that stands still.
+    /// A clock that reads `now`; time that runs backwards counts as time that stands still.
     pub fn new(now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }

@@ -1,6 +1,6 @@
-//! Compresses a body, cheaply: answers are made once and thrown away.
+//! Compression of response bodies at the lowest level: responses are generated once and not cached.
 //!
-//! The output never takes more room than the input; what does not shrink is sent as it is. Each thread keeps
+//! The output is never larger than the input; a body that does not shrink is sent uncompressed. Each thread keeps
 //! one compressor of each kind, because setting one up costs more than compressing a small body.
 
 use std::cell::RefCell;
@@ -38,7 +38,7 @@ fn gzip(compressor: &mut Compress, body: &[u8]) -> Option<Vec<u8>> {
     packed.extend_from_slice(&GZIP_HEADER);
     compressor.reset();
     let status = compressor.compress_vec(body, &mut packed, FlushCompress::Finish);
-    // Anything but the end of the stream says that the room, which is the length of the body, was not enough.
+    // Any other status means that the output buffer, as long as the body, was too small.
     if !matches!(status, Ok(Status::StreamEnd)) || packed.len() + GZIP_TRAILER >= body.len() {
         return None;
     }

@@ -1,7 +1,7 @@
-//! Cross-origin resource sharing: which web pages may read the answers.
+//! Cross-origin resource sharing (CORS): the web origins that may read responses.
 //!
-//! Credentials are never allowed. A refused origin gets its answer without the header that lets the page read
-//! it; the browser does the refusing.
+//! Credentials are never allowed. A response to an origin that is not allowed lacks `Access-Control-Allow-Origin`; the
+//! browser then blocks the page from reading it.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -10,15 +10,15 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue};
 
-/// The headers a page may send that names none.
+/// Allowed request headers if a preflight names none.
 const SAFE_HEADERS: HeaderValue = HeaderValue::from_static(
     "Origin, Content-Type, Accept, If-None-Match, Authorization, InterwovenKit-Version",
 );
 
-/// How many bytes of asked headers are echoed.
+/// Maximum bytes of requested headers that are echoed.
 const MAX_ASKED_HEADERS: usize = 1024;
 
-/// Which origins may read the answers.
+/// The origins that may read responses.
 #[derive(Clone, Debug, Default)]
 pub struct Cors(Origins);
 
@@ -40,18 +40,18 @@ enum Pattern {
     },
 }
 
-/// A configured origin that is none.
+/// A malformed origin in the configuration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}`: an origin is `*`, `https://app.example`, `*.example.com` or `https://*.example.com`")]
 pub struct BadOrigin(String);
 
 impl Cors {
-    /// Every page may read.
+    /// Allows every origin.
     pub fn any() -> Self {
         Self(Origins::Any)
     }
 
-    /// No header is sent.
+    /// Sends no CORS headers.
     pub fn off() -> Self {
         Self(Origins::Off)
     }
@@ -81,7 +81,7 @@ impl Cors {
         matches!(self.0, Origins::Any)
     }
 
-    /// Lets the page that asked read the answer.
+    /// Adds the headers that let an allowed origin read the response.
     pub(crate) fn allow(&self, request: &HeaderMap, response: &mut HeaderMap) {
         let allowed = match &self.0 {
             Origins::Off => return,

@@ -1,11 +1,11 @@
-//! Which compression a client takes: `Accept-Encoding` with its weights (RFC 9110 §12.5.3).
+//! Content negotiation of compression: `Accept-Encoding` with its weights (RFC 9110 §12.5.3).
 //!
 //! The heaviest weight wins. Between equals zstd comes before gzip (faster and smaller here) and both before no
 //! compression. A client that refuses everything gets the body uncompressed rather than nothing.
 
 use http::HeaderValue;
 
-/// A form of a body on the wire.
+/// A content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
     Identity,
@@ -13,7 +13,7 @@ pub(crate) enum Coding {
     Zstd,
 }
 
-/// What a client takes.
+/// The negotiated coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) coding: Coding,
@@ -63,7 +63,7 @@ impl Weights {
     fn choose(&self) -> Choice {
         let identity_refused = self.identity.or(self.any) == Some(0);
         let gzip = self.gzip.or(self.any).unwrap_or(0);
-        // `*` says nothing of what the client can unpack; gzip is what everything can.
+        // `*` does not say which codings the client can decode; gzip is universally supported.
         let zstd = self.zstd.unwrap_or(0);
         // Unless the client weighs it, no compression is only what is left.
         let identity = self.identity.unwrap_or(0);

@@ -1,7 +1,7 @@
-//! An operation of an API as a value: path, parameters, answer and handler.
+//! API operations as values: path, parameters, response schema and handler.
 //!
-//! The list of these is the only place where an operation is described: routing, 404 and 405, the parameters
-//! a handler may read, freshness and the OpenAPI document all come from it.
+//! The list of endpoints is the only description of an API: routing, 404 and 405, the parameters of a handler, caching
+//! and the OpenAPI document all derive from it.
 
 use std::time::Duration;
 
@@ -12,37 +12,37 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::schema::Schema;
 
-/// One operation. `A` is what the handlers of a server share.
+/// One operation. `A` is the shared state of the handlers.
 pub struct Endpoint<A: 'static> {
     /// A `Get` endpoint answers `HEAD` too.
     pub method: Method,
     /// The template in full, for example `/indexer/tx/v1/txs/{tx_hash}`: a segment is a literal or one
     /// parameter, and every parameter is declared in `params`.
     pub path: &'static str,
-    /// The group under which the document shows it.
+    /// Its group in the document.
     pub tag: &'static str,
     /// One sentence for the document.
     pub summary: &'static str,
-    /// Every parameter that the handler reads; others are not given to it.
+    /// Every parameter that the handler reads; it cannot see others.
     pub params: &'static [Param],
-    /// The body of a 200.
+    /// The schema of a 200 response.
     pub response: &'static Schema,
-    /// Reads and answers.
+    /// The handler.
     pub handler: Handler<A>,
-    /// How long a client may reuse a 200.
+    /// How long a client may cache a 200.
     pub cache: Freshness,
 }
 
-/// What answers a call of an [`Endpoint`].
+/// The handler of an [`Endpoint`].
 pub enum Handler<A: 'static> {
-    /// At once. It runs on the server's own threads, so it may wait for a disk but not for a network.
+    /// Synchronous. It runs on the server's own threads, so it may block on the disk but not on the network.
     Now(fn(&A, &Call<'_>) -> Result<Reply, Refusal>),
-    /// After other machines have answered; at most [`crate::limits::Limits::answer`] later.
-    Later(Waiting<A>),
+    /// Asynchronous, for handlers that query other machines; bounded by [`crate::limits::Limits::answer`].
+    Later(AsyncHandler<A>),
 }
 
-/// A handler that waits for other machines.
-pub type Waiting<A> = for<'a> fn(&'a A, &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>>;
+/// An asynchronous handler.
+pub type AsyncHandler<A> = for<'a> fn(&'a A, &'a Call<'a>) -> BoxFuture<'a, Result<Reply, Refusal>>;
 
 /// The request methods an endpoint can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum Method {
     Post,
 }
 
-/// For how many seconds a 200 may be reused, sent as `Cache-Control: public, max-age=N`.
+/// The `max-age` of a 200 in seconds, sent as `Cache-Control: public, max-age=N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness(pub u32);
 
@@ -82,7 +82,7 @@ pub enum Param {
     Body(&'static Schema),
 }
 
-/// A segment of the path; always a text, always there.
+/// A segment of the path: always present, always text.
 #[derive(Clone, Copy, Debug)]
 pub struct PathParam {
     /// As between the braces of the template.
@@ -96,15 +96,15 @@ pub struct PathParam {
 pub struct QueryParam {
     /// As on the wire.
     pub name: &'static str,
-    /// What it may hold.
+    /// The type of its value.
     pub ty: Type,
     /// One sentence for the document.
     pub doc: &'static str,
-    /// What holds when it is absent, as text; documented, not applied.
+    /// The value if it is absent, as text; documented, not applied.
     pub default: Option<&'static str>,
 }
 
-/// What a query parameter may hold. Documented, not enforced: a handler parses.
+/// The type of a query parameter. Documented, not enforced: handlers parse values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// Any text.
@@ -113,9 +113,9 @@ pub enum Type {
     Integer,
     /// See [`Call::boolean`].
     Boolean,
-    /// One of these words.
+    /// One of these values.
     OneOf(&'static [&'static str]),
-    /// Texts, the name given once for each.
+    /// Several texts: the parameter is repeated.
     Texts,
 }
 
@@ -130,7 +130,7 @@ impl Param {
         Self::Query(QueryParam { name, ty, doc, default: None })
     }
 
-    /// `name=value` in the query string; absent, `default` holds.
+    /// `name=value` in the query string, with a documented default.
     pub const fn query_or(name: &'static str, ty: Type, default: &'static str, doc: &'static str) -> Self {
         Self::Query(QueryParam { name, ty, doc, default: Some(default) })
     }

@@ -1,8 +1,8 @@
-//! Entity tags: a client that already has a body is told so instead of being sent it again.
+//! Entity tags: a client that already has a body gets 304 instead of the body.
 //!
 //! A tag is the XXH3 hash of the body before compression, and weak, because the same tag stands for every
-//! compressed form. It depends on the body alone, so replicas and restarts agree. Hashing is far cheaper than
-//! anything else done to a body: 500 KB take some 30 µs.
+//! compressed form. It depends on the body alone, so replicas and restarts produce the same tag. Hashing is far cheaper
+//! than anything else done to a body: 500 KB take some 30 µs.
 
 use bytes::{BufMut, BytesMut};
 use http::HeaderValue;

@@ -1,8 +1,10 @@
-//! Two paths for whoever watches over the process, on every server: `/healthz` and `/readyz`.
+//! Health probes of every server: `/healthz` (liveness) and `/readyz` (readiness).
 //!
-//! What must hold: they are answered when other requests are refused for their number, and count as none of them; they
-//! need no endpoint and stand in no document. They run on the threads of all requests, so while every thread waits for
-//! a disk they wait as well.
+//! # Invariants
+//! * Probes bypass the rate and concurrency limits and do not count towards them.
+//! * They need no endpoint and are in no OpenAPI document.
+//!
+//! Probes share the server threads, so they wait while every thread blocks on the disk.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,23 +12,22 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response};
 
-use crate::app::refused;
 use crate::refusal::Refusal;
 
 /// The methods of both paths, as `Allow` lists them.
 pub(crate) const METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// What a path of this module asks.
+/// A kind of probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
-    /// Whether the process answers at all.
+    /// Liveness: the process answers.
     Live,
-    /// Whether it should be given requests.
+    /// Readiness: the process should receive requests.
     Ready,
 }
 
 impl Probe {
-    /// None for every other path. As with endpoints, neither case nor a slash at the end matters.
+    /// `None` for every other path. As with endpoints, case and a trailing slash do not matter.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let path = path.strip_suffix('/').unwrap_or(path);
         let is = |name: &str| path.eq_ignore_ascii_case(name);
@@ -40,7 +41,7 @@ impl Probe {
     }
 }
 
-/// Says why the program is not ready.
+/// The readiness check; its error is the reason.
 pub(crate) struct Health(Box<dyn Fn() -> Result<(), String> + Send + Sync>);
 
 impl Health {
@@ -54,24 +55,24 @@ impl Health {
             Probe::Live => Ok(()),
             Probe::Ready => self.check(),
         };
-        ready.map_or_else(|reason| refused(&not_ready(&reason)), |()| well())
+        ready.map_or_else(|reason| not_ready(&reason).response(), |()| well())
     }
 
-    /// The answer to a request that cannot be answered yet.
+    /// The error for a request during startup.
     pub(crate) fn refusal(&self) -> Refusal {
-        // Ready and without an API is a moment of the start.
+        // A process that is ready but has no API yet is still starting.
         not_ready(&self.check().err().unwrap_or_else(|| "starting".to_owned()))
     }
 
     fn check(&self) -> Result<(), String> {
-        // It only reads what it shares with others, so a panic leaves nothing half done.
+        // The check only reads shared state, so a panic leaves nothing inconsistent.
         catch_unwind(AssertUnwindSafe(|| (self.0)()))
             .unwrap_or_else(|_| Err("the check of readiness panicked".to_owned()))
     }
 }
 
 impl Default for Health {
-    /// Ready as soon as it answers.
+    /// Always ready.
     fn default() -> Self {
         Self::new(|| Ok(()))
     }

@@ -1,24 +1,25 @@
-//! HTTP plumbing: a server is a list of endpoints, and everything else is derived from that list.
+//! HTTP server framework: a list of endpoints defines a server; routing, limits and OpenAPI derive from it.
 //!
-//! What must hold: this crate knows no chain and no store; it is the only one that names hyper's server;
-//! whatever a client sends is answered or refused within a bound of memory and time.
+//! # Invariants
+//! * This crate knows neither chains nor the store, and is the only one that names hyper's server.
+//! * Every request is answered or refused within bounded memory and time.
 //!
-//! | module | one job |
+//! | module | purpose |
 //! |---|---|
-//! | [`endpoint`] | an API operation as a value: path, parameters, answer, handler |
-//! | [`schema`] | the JSON objects that endpoints answer with |
-//! | [`call`] | what a handler is given |
-//! | [`reply`], [`refusal`] | what a handler gives back |
+//! | [`endpoint`] | an API operation as a value: path, parameters, response, handler |
+//! | [`schema`] | JSON schemas of responses |
+//! | [`call`] | the decoded request of a handler |
+//! | [`reply`], [`refusal`] | success and error responses of handlers |
 //! | [`router`] | path to endpoint; 404 and 405 |
-//! | [`app`] | a request in, a response out, no socket involved |
-//! | [`cors`] | which web pages may read the answers |
+//! | [`app`] | the request pipeline, without a socket |
+//! | [`cors`] | cross-origin resource sharing |
 //! | [`openapi`] | the Swagger document |
-//! | [`limits`], [`clock`] | every bound of a server |
+//! | [`limits`], [`clock`] | all limits of a server, and their clock |
 //! | [`health`] | `/healthz` and `/readyz` |
-//! | [`meter`] | requests counted and timed |
-//! | [`serve`], [`raw`] | an [`app::App`], or any function of requests, on a socket |
-//! | [`takeover`] | a connection that goes on as something else than HTTP |
-//! | [`server`] | a server with threads of its own |
+//! | [`meter`] | request metrics |
+//! | [`serve`], [`raw`] | an [`app::App`], or any request handler, on a socket |
+//! | [`upgrade`] | protocol upgrade of a connection (101) |
+//! | [`server`] | a server with its own threads |
 //!
 //! ```
 //! use web::app::App;
@@ -28,7 +29,7 @@
 //! use web::reply::Reply;
 //! use web::schema::{Field, Kind, Schema};
 //!
-//! /// What the handlers share.
+//! /// The shared state of the handlers.
 //! struct Greetings {
 //!     greeting: &'static str,
 //! }
@@ -40,7 +41,7 @@
 //!     method: Method::Get,
 //!     path: "/greet/{name}",
 //!     tag: "Greetings",
-//!     summary: "A greeting for somebody.",
+//!     summary: "A greeting by name.",
 //!     params: &[Param::path("name", "Whom to greet.")],
 //!     response: &GREETING,
 //!     handler: Handler::Now(greet),
@@ -49,14 +50,14 @@
 //!
 //! fn greet(greetings: &Greetings, call: &Call<'_>) -> Result<Reply, Refusal> {
 //!     match call.text("name") {
-//!         "nobody" => Err(Refusal::not_found("nobody is not here")),
+//!         "unknown" => Err(Refusal::not_found("there is no greeting for this name")),
 //!         name => Ok(Reply::json(format!(r#"{{"text":"{} {name}"}}"#, greetings.greeting).into_bytes())),
 //!     }
 //! }
 //!
 //! let app = App::new(Greetings { greeting: "hello" }, GROUPS)?;
 //! assert_eq!(app.get("/greet/you").body().as_ref(), br#"{"text":"hello you"}"#);
-//! assert_eq!(app.get("/greet/nobody").status(), 404);
+//! assert_eq!(app.get("/greet/unknown").status(), 404);
 //!
 //! let document = web::openapi::document("Greetings", "Says hello.", "1", GROUPS, |_| true);
 //! assert_eq!(document["paths"]["/greet/{name}"]["get"]["tags"][0], "Greetings");
@@ -79,16 +80,16 @@ pub mod router;
 pub mod schema;
 pub mod serve;
 pub mod server;
-pub mod takeover;
+pub mod upgrade;
 
-mod alarm;
-mod answer;
-mod clients;
 mod compress;
+mod concurrency_limit;
 mod encoding;
 mod etag;
+mod lazy_timeout;
 mod percent;
 mod query;
+mod rate_limit;
+mod response_body;
 mod service;
-mod slots;
-mod wire;
+mod timeout_stream;

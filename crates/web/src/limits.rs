@@ -1,7 +1,7 @@
-//! Every bound of a server, in one place.
+//! All limits of a server.
 //!
-//! A handler that waits for a disk ([`crate::endpoint::Handler::Now`]) is bounded by the rows of its page and by nothing
-//! here: a thread cannot be stopped from outside. Those that take long are counted ([`crate::meter::SLOW`]).
+//! No timeout applies to a synchronous handler ([`crate::endpoint::Handler::Now`]), because a thread cannot be
+//! cancelled: the rows of its page bound its work. Slow requests are counted ([`crate::meter::SLOW`]).
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -11,76 +11,79 @@ use http::StatusCode;
 
 use crate::clock::Clock;
 
-/// What a client may take of a server. The defaults are those of `indexer-api.md` §1.7.
+/// The most parameters that a path template can have.
+pub const MAX_PATH_PARAMS: usize = 4;
+
+/// Limits of a server and of each of its clients. The defaults are those of `indexer-api.md` §1.7.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections held at once; the next ones wait in the kernel's queue.
+    /// Maximum of open connections; further ones wait in the kernel's queue.
     pub connections: usize,
-    /// How many of them one client may have; the next ones are closed at once. Not for `trusted_proxies`, and not for
+    /// Maximum of connections per client; further ones are closed at once. Does not apply to `trusted_proxies` and
     /// [`crate::raw`].
     pub connections_per_client: usize,
-    /// Requests of all clients at once, each from its head until its answer has left; past it the answer is 503, given
-    /// before the body is read and before any work. It bounds the answers in memory that nobody takes yet: two a request,
-    /// where the next one was sent without waiting for the first.
+    /// Maximum of concurrent requests, each counted from its head until its response is flushed; beyond it the response
+    /// is 503, before the body is read. It bounds the unsent responses in memory: at most two per request, if the
+    /// client pipelines.
     pub requests: usize,
-    /// How many of them one client may have, past which its answer is 429: who reads nothing must not hold up others.
-    /// Not for [`crate::raw`].
+    /// Maximum of concurrent requests per client, beyond which the response is 429: a client that reads no responses
+    /// must not block others. Does not apply to [`crate::raw`].
     pub requests_per_client: usize,
-    /// How often one client may ask, past which the answer is 429; None for as often as it likes. Not for `OPTIONS`,
-    /// `/healthz` and `/readyz`, and not for [`crate::raw`].
+    /// Request rate per client, beyond which the response is 429; `None` is unlimited. Does not apply to `OPTIONS`,
+    /// `/healthz`, `/readyz` and [`crate::raw`].
     pub per_client: Option<Rate>,
-    /// The same for single paths, beside `per_client`: the tighter of both holds.
+    /// Request rates per client and path, in addition to `per_client`: the stricter one applies.
     pub per_client_of_path: Vec<PathRate>,
-    /// Proxies that ask for others: a request of theirs counts for the nearest address in `X-Forwarded-For` that is
-    /// none of them. Of anybody else that header is not read. A proxy that is not among them is one client.
+    /// Trusted proxies: their requests count for the nearest address in `X-Forwarded-For` that is not one of them. The
+    /// header is ignored from other peers. A proxy that is not listed counts as one client.
     pub trusted_proxies: Vec<IpAddr>,
-    /// What time it is for `per_client` and `per_client_of_path`.
+    /// The clock of `per_client` and `per_client_of_path`.
     pub clock: Clock,
-    /// Bytes of a request target, past which the answer is 414.
+    /// Maximum bytes of a request target, beyond which the response is 414.
     pub target: usize,
-    /// Bytes of all header lines, past which the answer is 431; also at most 100 lines.
+    /// Maximum bytes of all header lines, beyond which the response is 431; also at most 100 lines.
     pub headers: usize,
-    /// Bytes of a request body, past which the answer is [`Limits::oversize`].
+    /// Maximum bytes of a request body, beyond which the response is [`Limits::oversize`].
     pub body: usize,
-    /// The status for a body past the limit: 413, unless an API says otherwise.
+    /// The status for a body beyond the limit, 413 by default.
     pub oversize: StatusCode,
-    /// How long the head of a request may take from its first byte, and the first head from the connection.
+    /// Timeout of a request head from its first byte; of the first head, from the connection.
     pub head_read: Duration,
-    /// How long the body of a request may take.
+    /// Timeout of a request body.
     pub body_read: Duration,
-    /// How long an endpoint that asks other machines may take, past which the answer is 503.
+    /// Timeout of an asynchronous handler, after which the response is 503.
     pub answer: Duration,
-    /// How long a connection may stay open between two requests.
+    /// Idle timeout between two requests.
     pub keep_alive: Duration,
-    /// How long a client may take nothing of an answer that is ready.
+    /// Timeout of a write of which the client reads nothing.
     pub write_stall: Duration,
-    /// How long requests in flight may take when the server stops.
+    /// Grace period for requests in flight when the server stops.
     pub stop: Duration,
 }
 
-/// What one client may have of `all`: an eighth, but no less than 16, because a browser opens six connections.
+/// The limit per client for a total of `all`: an eighth, at least 16, because a browser opens six connections.
 pub fn share(all: usize) -> usize {
     const LEAST: usize = 16;
     LEAST.max(all / 8)
 }
 
-/// How often one client may ask. A client is an IPv4 address, or an IPv6 network of 64 bits.
+/// A token-bucket rate per client. A client is an IPv4 address or an IPv6 /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Requests a second in the long run.
+    /// Sustained requests per second.
     pub per_second: NonZeroU32,
-    /// Requests at once after a silence.
+    /// Bucket size: requests at once after an idle time.
     pub burst: NonZeroU32,
 }
 
-/// How often one client may ask for one path.
+/// A rate per client for one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathRate {
     /// As in [`crate::endpoint::Endpoint::path`], without parameters.
     pub path: &'static str,
-    /// How often.
+    /// The rate.
     pub rate: Rate,
-    /// The setting that the operator changes it by; a refusal names it.
+    /// The setting that configures it; the 429 response names it.
     pub setting: &'static str,
 }
 

@@ -1,8 +1,9 @@
-//! How many requests an endpoint has answered, with which status, and how long it took, for `metrics`' recorder.
+//! Request metrics per endpoint: counts by status, durations and slow requests.
 //!
-//! What must hold: a request costs a look at the clock and no memory: the counters of an endpoint are made when it is
-//! first asked, and stay; so a recorder is installed before a server starts, or is not seen. Nothing that a client
-//! sends is a label.
+//! # Invariants
+//! * Recording allocates nothing: the first request creates the counters of an endpoint. A recorder must therefore be
+//!   installed before the server starts.
+//! * No label holds data from a client.
 
 use std::array::from_fn;
 use std::sync::OnceLock;
@@ -18,16 +19,16 @@ pub const REQUESTS: &str = "cairn_http_requests_total";
 /// it reached the endpoint or given up by [`crate::limits::Limits::answer`].
 pub const SECONDS: &str = "cairn_http_request_seconds";
 
-/// Those that took over [`SLOW_AFTER`], by `endpoint`.
+/// Requests that took over [`SLOW_AFTER`], by `endpoint`.
 pub const SLOW: &str = "cairn_http_slow_requests_total";
 
-/// No answer that comes from a disk alone should take longer: a thread that is busy with it cannot be stopped.
+/// The expected maximum for a handler that only reads the disk; its thread cannot be cancelled.
 pub const SLOW_AFTER: Duration = Duration::from_secs(1);
 
-/// The label of requests for a path or method that there is not.
+/// The label of requests for an unknown path or method.
 pub const NO_ENDPOINT: &str = "none";
 
-/// Every status that a server here answers with; anything else that an endpoint makes up is `other`.
+/// Statuses with their own label; any other is `other`.
 const STATUSES: [(u16, &str); 18] = [
     (200, "200"),
     (201, "201"),
@@ -49,7 +50,7 @@ const STATUSES: [(u16, &str); 18] = [
     (504, "504"),
 ];
 
-/// Tells the recorder what the numbers mean.
+/// Registers the descriptions of the metrics.
 pub fn describe() {
     describe_counter!(REQUESTS, "HTTP requests by the endpoint that was asked and the status of the answer");
     describe_histogram!(SECONDS, "seconds from a whole HTTP request to its whole answer, by endpoint");
@@ -70,7 +71,7 @@ impl Meter {
         Self { endpoint, by_status, seconds: OnceLock::new(), slow: OnceLock::new() }
     }
 
-    /// One more answer.
+    /// Counts a response.
     pub(crate) fn count(&self, status: StatusCode) {
         let known = STATUSES.iter().position(|(code, _)| *code == status.as_u16());
         let label = known.map_or("other", |at| STATUSES[at].1);
@@ -80,7 +81,7 @@ impl Meter {
             .increment(1);
     }
 
-    /// One more answer that took so long.
+    /// Counts and times a response.
     pub(crate) fn observe(&self, status: StatusCode, took: Duration) {
         self.count(status);
         let seconds = self.seconds.get_or_init(|| histogram!(SECONDS, "endpoint" => self.endpoint));

@@ -1,6 +1,6 @@
 //! The Swagger 2.0 document of a list of endpoints.
 //!
-//! Nothing is written twice: paths, parameters and definitions come from the same values that route and answer.
+//! Paths, parameters and definitions come from the same values that routing and responses use.
 
 use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ fn query_parameter(param: &QueryParam) -> Value {
         }
     }
     if let Some(default) = param.default {
-        // `100` and `true` are JSON already; a word is not.
+        // `100` and `true` are JSON literals; texts are not.
         let literal =
             matches!(param.ty, Type::Integer | Type::Boolean).then(|| serde_json::from_str(default));
         value["default"] = literal.and_then(Result::ok).unwrap_or_else(|| default.into());
@@ -183,7 +183,7 @@ fn definition(schema: &Schema) -> Value {
 
 fn property(field: &Field) -> Value {
     let mut value = kind(&field.kind);
-    // What stands beside a reference is ignored (JSON Reference §3), so it goes around it.
+    // Siblings of `$ref` are ignored (JSON Reference §3), so `allOf` wraps the reference.
     if value.get("$ref").is_some() && (field.nullable || !field.doc.is_empty()) {
         value = json!({ "allOf": [value] });
     }

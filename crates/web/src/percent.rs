@@ -1,6 +1,6 @@
 //! Percent-decoding of path segments and query strings (RFC 3986 §2.1).
 //!
-//! Decoded exactly once; an invalid escape or invalid UTF-8 is an error and never passed on as it is.
+//! Each value is decoded exactly once; an invalid escape or invalid UTF-8 is an error.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,6 @@
 //! The query string of a request, split and decoded.
 //!
-//! Only parameters that the endpoint declares are kept: others are ignored whatever they hold. The number of
-//! parameters is bounded.
+//! Undeclared parameters are ignored. The number of parameters is bounded.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
-//! Serves any function of requests, faults included: for servers that play a node rather than an API.
+//! A server for arbitrary request handlers, with simulated faults: for metrics and for replayed nodes.
 //!
-//! The limits are those of every server here but for what is of one client: whoever asks here is one of few. Request bodies
-//! are read before the function is called.
+//! All limits apply except those per client, because such a server has few clients. The request body is read before the
+//! handler runs.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,24 +13,23 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use tokio::net::TcpListener;
 
-use crate::answer::{Answer, CutShort, Progress};
-use crate::app::refused;
 use crate::limits::Limits;
-use crate::serve::Gate;
+use crate::response_body::{ConnState, CutShort, ResponseBody};
+use crate::serve::AcceptLoop;
 use crate::service::{admit, last, read, within};
-use crate::takeover::{Agreed, TakeOver};
+use crate::upgrade::{PendingUpgrade, Upgrade};
 
-/// What is done with a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub enum RawReply {
-    /// It is answered.
+    /// A whole response.
     Whole(Response<Bytes>),
-    /// The answer announces its whole length, but the connection is closed after so many bytes of the body.
+    /// The response announces its whole length, but the connection closes after this many bytes of the body.
     Cut(Response<Bytes>, usize),
-    /// The connection is closed without an answer.
+    /// The connection closes without a response.
     HangUp,
-    /// It is answered with status 101, and the connection goes on as something else than HTTP.
-    TakeOver(Response<Bytes>, TakeOver),
+    /// A 101 response, after which the connection switches to another protocol.
+    Upgrade(Response<Bytes>, Upgrade),
 }
 
 impl From<Response<Bytes>> for RawReply {
@@ -51,20 +50,17 @@ pub async fn serve_raw<H, F>(
     F: Future<Output = RawReply> + Send + 'static,
 {
     let (limits, handler) = (Arc::new(limits), Arc::new(handler));
-    let gate = Gate { limits: Arc::clone(&limits), clients: None, extra_header: "" };
-    let service = move |progress, _| RawService {
-        handler: Arc::clone(&handler),
-        limits: Arc::clone(&limits),
-        progress,
-    };
-    gate.run(listener, service, shutdown).await;
+    let accept_loop = AcceptLoop { limits: Arc::clone(&limits), clients: None, extra_header: "" };
+    let service =
+        move |conn, _| RawService { handler: Arc::clone(&handler), limits: Arc::clone(&limits), conn };
+    accept_loop.run(listener, service, shutdown).await;
 }
 
 /// The service of one connection.
 struct RawService<H> {
     handler: Arc<H>,
     limits: Arc<Limits>,
-    progress: Arc<Progress>,
+    conn: Arc<ConnState>,
 }
 
 impl<H, F> Service<Request<Incoming>> for RawService<H>
@@ -72,36 +68,38 @@ where
     H: Fn(Request<Bytes>) -> F + Send + Sync + 'static,
     F: Future<Output = RawReply> + Send + 'static,
 {
-    type Response = Response<Answer>;
+    type Response = Response<ResponseBody>;
     type Error = CutShort;
     type Future = BoxFuture<'static, Result<Self::Response, CutShort>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        self.progress.begin();
+        self.conn.begin();
         let socket = hyper::upgrade::on(&mut request);
         let (handler, limits) = (Arc::clone(&self.handler), Arc::clone(&self.limits));
-        let progress = Arc::clone(&self.progress);
+        let conn = Arc::clone(&self.conn);
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            let allowed = admit(&progress, None, &limits).and_then(|()| within(&head, &body, &limits));
+            let allowed = admit(&conn, None, &limits).and_then(|()| within(&head, &body, &limits));
             let body = match allowed {
                 Ok(()) => read(body, &limits).await,
                 Err(refusal) => Err(refusal),
             };
             let reply = match body {
                 Ok(body) => handler(Request::from_parts(head, body)).await,
-                Err(refusal) => RawReply::Whole(last(refused(&refusal), &progress)),
+                Err(refusal) => RawReply::Whole(last(refusal.response(), &conn)),
             };
             match reply {
-                RawReply::Whole(response) => Ok(response.map(|bytes| Answer::whole(bytes, progress))),
+                RawReply::Whole(response) => Ok(response.map(|bytes| ResponseBody::whole(bytes, conn))),
                 RawReply::Cut(response, sent) if sent >= response.body().len() => {
-                    Ok(last(response, &progress).map(|bytes| Answer::whole(bytes, progress)))
+                    Ok(last(response, &conn).map(|bytes| ResponseBody::whole(bytes, conn)))
                 }
-                RawReply::Cut(response, sent) => Ok(response.map(|bytes| Answer::cut(bytes, sent, progress))),
+                RawReply::Cut(response, sent) => {
+                    Ok(response.map(|bytes| ResponseBody::cut(bytes, sent, conn)))
+                }
                 RawReply::HangUp => Err(CutShort),
-                RawReply::TakeOver(response, take_over) => {
-                    progress.agree(Agreed { socket, take_over });
-                    Ok(response.map(|bytes| Answer::whole(bytes, progress)))
+                RawReply::Upgrade(response, upgrade) => {
+                    conn.set_upgrade(PendingUpgrade { socket, upgrade });
+                    Ok(response.map(|bytes| ResponseBody::whole(bytes, conn)))
                 }
             }
         })

@@ -1,20 +1,23 @@
-//! An answer that is not a success, and its one JSON shape: `{"code":3,"message":"…","details":[]}`.
+//! HTTP errors and their JSON body: `{"code":3,"message":"…","details":[]}`.
 //!
-//! A client never learns why a 500 happened: that goes to the log.
+//! The cause of a 500 goes to the log and never to the client.
 
 use std::fmt::Display;
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
-/// Why a request is not answered: an HTTP status and a message for the client.
+use crate::reply::JSON;
+
+/// An HTTP error: a status and a message for the client.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{status}: {}", detail.as_deref().unwrap_or(message))]
 pub struct Refusal {
     status: StatusCode,
     message: String,
-    /// The gRPC code, where it is not the status's own.
+    /// The gRPC code, if it differs from the default for the status.
     code: Option<u8>,
     /// Further members of the body.
     details: Vec<Value>,
@@ -39,54 +42,54 @@ impl Refusal {
         }
     }
 
-    /// The same with another gRPC code than the status's own.
+    /// Sets a gRPC code other than the default for the status.
     #[must_use]
     pub fn with_code(self, code: u8) -> Self {
         Self { code: Some(code), ..self }
     }
 
-    /// The same with one more entry of `details`, an object with an `@type` (`google.rpc`).
+    /// Adds an entry of `details`, an object with an `@type` (`google.rpc`).
     #[must_use]
     pub fn with_details(mut self, entry: Value) -> Self {
         self.details.push(entry);
         self
     }
 
-    /// The same with `info`: what the user can do, in a sentence.
+    /// Sets `info`: one sentence of advice for the user.
     #[must_use]
     pub fn with_info(self, info: impl Into<String>) -> Self {
         Self { hint: Some(info.into()), ..self }
     }
 
-    /// The same with `Retry-After`, in whole seconds. Without it, a 429 or 503 says one.
+    /// Sets `Retry-After` in whole seconds. The default of 429 and 503 is 1.
     #[must_use]
     pub fn with_retry_after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
     }
 
-    /// 400: a parameter is wrong; say which, its value, and what is allowed.
+    /// 400: a parameter is invalid. The message names the parameter, its value and the allowed values.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// 404: the request is right, but there is no such thing.
+    /// 404: the request is valid, but the resource does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// 500: our fault. `detail` is logged; the client reads `internal server error`.
+    /// 500: `detail` is logged; the client gets `internal server error`.
     pub fn internal(detail: impl Display) -> Self {
         let mut refusal = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal server error");
         refusal.detail = Some(detail.to_string());
         refusal
     }
 
-    /// 501: known, and not done here.
+    /// 501: a known operation that this server does not implement.
     pub fn not_implemented(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, message)
     }
 
-    /// 503: not now; the client may ask again after a second.
+    /// 503: temporarily unavailable; the client may retry after a second.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
     }
@@ -96,22 +99,22 @@ impl Refusal {
         self.status
     }
 
-    /// What the client reads.
+    /// The message for the client.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What only the log may show.
+    /// The internal detail, for the log only.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
     }
 
-    /// The gRPC status code: the one that stands for the HTTP status, if no other was named.
+    /// The gRPC status code: an explicit one, or the default for the HTTP status.
     pub fn code(&self) -> u8 {
         self.code.unwrap_or_else(|| grpc_code(self.status))
     }
 
-    /// After how many seconds the client should ask again, if that may help.
+    /// Seconds after which the client should retry, if a retry may help.
     pub fn retry_after(&self) -> Option<u64> {
         let for_now = matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
         self.retry_after.or(for_now.then_some(1))
@@ -126,7 +129,22 @@ impl Refusal {
         format!(r#"{{"code":{code},"message":{message},"details":{details}{info}}}"#).into()
     }
 
-    /// 400 for a parameter whose escapes are broken or that is not UTF-8.
+    /// The error as a response, before CORS headers are added.
+    pub(crate) fn response(&self) -> Response<Bytes> {
+        let mut response = Response::new(self.body());
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        // Without `no-store`, caches may keep a 404 for as long as they like, but a missing height may exist a second
+        // later.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(seconds) = self.retry_after() {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+
+    /// 400 for a parameter with invalid percent-encoding or invalid UTF-8.
     pub(crate) fn not_percent_encoded(name: &str, raw: &str) -> Self {
         Self::bad_request(format!(
             "[INVALID_VALUE] invalid value for {name}: {raw} (must be percent-encoded UTF-8)"
@@ -134,7 +152,7 @@ impl Refusal {
     }
 }
 
-/// `google.rpc.Code` by HTTP status, as grpc-gateway pairs them; 2 (unknown) for what it has no pair for.
+/// `google.rpc.Code` by HTTP status, as in grpc-gateway; 2 (`UNKNOWN`) for other statuses.
 fn grpc_code(status: StatusCode) -> u8 {
     match status.as_u16() {
         400 | 413 | 414 | 431 => 3,

@@ -1,4 +1,4 @@
-//! A successful answer of a handler.
+//! The successful response of a handler.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -6,7 +6,7 @@ use http::StatusCode;
 /// The content type of every JSON body: no charset, as the deployed servers send it.
 pub const JSON: &str = "application/json";
 
-/// Status, content type and body. Length, freshness, entity tag, compression and CORS are added on the way out.
+/// Status, content type and body. The app adds length, caching headers, entity tag, compression and CORS.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// Only a 200 gets an entity tag and may be cached.

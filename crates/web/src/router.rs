@@ -1,20 +1,18 @@
-//! From a path to the endpoint that answers it.
+//! A routing trie: maps paths to endpoints.
 //!
 //! Segments are compared without regard to case and a slash at the end is ignored, as the deployed server does
-//! (`indexer-api.md` §1.1). A literal segment wins over a parameter; where it leads nowhere, the parameter is
-//! tried. The path is split before anything is decoded, so an escaped slash stays inside its segment.
+//! (`indexer-api.md` §1.1). A literal segment takes precedence over a parameter, with backtracking to the parameter.
+//! The path is split before anything is decoded, so an escaped slash stays inside its segment.
 
 use bytes::Bytes;
 use http::HeaderValue;
 
 use crate::endpoint::{Endpoint, Freshness, Method, Param};
 use crate::health::Probe;
+use crate::limits::MAX_PATH_PARAMS;
 use crate::meter::Meter;
 
-/// The most parameters a path template can have.
-pub const MAX_SEGMENTS: usize = 4;
-
-/// A mistake in a list of endpoints.
+/// An invalid list of endpoints.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
     /// Two endpoints answer the same requests.
@@ -23,13 +21,13 @@ pub enum RouteError {
     /// Every server answers this path by itself.
     #[error("`{0}`: the path is one of those that every server has (see web::health)")]
     Taken(&'static str),
-    /// The template is not one.
+    /// The template is malformed.
     #[error(
         "`{0}`: a path starts with `/`, does not end with it, and each segment is a literal or `{{name}}`"
     )]
     Template(&'static str),
     /// Too many parameters.
-    #[error("`{0}`: over {MAX_SEGMENTS} parameters in a path")]
+    #[error("`{0}`: over {MAX_PATH_PARAMS} parameters in a path")]
     TooMany(&'static str),
     /// Template and declared parameters differ.
     #[error("`{path}`: parameter `{name}` is not both in the path and among the parameters")]
@@ -53,7 +51,7 @@ struct Node<A: 'static> {
     post: Option<Route<A>>,
 }
 
-/// An endpoint and what is worked out once from it.
+/// An endpoint and the values derived from it at startup.
 pub(crate) struct Route<A: 'static> {
     pub(crate) endpoint: &'static Endpoint<A>,
     /// The path parameters in the order of the template.
@@ -71,7 +69,7 @@ pub(crate) struct Found<'r, 'p, A: 'static> {
 
 #[derive(Default)]
 pub(crate) struct Values<'p> {
-    raw: [&'p str; MAX_SEGMENTS],
+    raw: [&'p str; MAX_PATH_PARAMS],
     len: usize,
 }
 
@@ -91,7 +89,7 @@ impl<A> Router<A> {
         Some(self.find(path)?.get?.endpoint.path)
     }
 
-    /// What answers `path`; `None` if nothing does, whatever the method.
+    /// The routes of `path`; `None` if no method has one.
     pub(crate) fn find<'p>(&self, path: &'p str) -> Option<Found<'_, 'p, A>> {
         let path = path.strip_prefix('/')?;
         let path = path.strip_suffix('/').unwrap_or(path);
@@ -181,7 +179,7 @@ impl<A> Router<A> {
 }
 
 impl<'r, A> Found<'r, '_, A> {
-    /// What answers this method, `OPTIONS` excepted.
+    /// The route of this method, `OPTIONS` excepted.
     pub(crate) fn of(&self, method: &http::Method) -> Option<&'r Route<A>> {
         match *method {
             http::Method::GET | http::Method::HEAD => self.get,
@@ -219,7 +217,7 @@ impl<A> Default for Node<A> {
 
 fn check_names<A>(endpoint: &Endpoint<A>, names: &[&'static str]) -> Result<(), RouteError> {
     let path = endpoint.path;
-    if names.len() > MAX_SEGMENTS {
+    if names.len() > MAX_PATH_PARAMS {
         return Err(RouteError::TooMany(path));
     }
     let declared: Vec<_> = endpoint

@@ -1,8 +1,11 @@
-//! Serves an [`App`] on a listening socket, and the accept loop that every server shares.
+//! The accept loop of every server, and HTTP/1.1 service of an [`App`].
 //!
-//! A connection past the limit is not accepted, so it waits in the kernel's bounded queue; one past what a single client may
-//! have is closed at once. An error of `accept` never ends the loop. A stop closes the listener first, then idle connections, then waits for the requests in
-//! flight, and cuts what is left when the time is over.
+//! # Invariants
+//! * Beyond the connection limit nothing is accepted: clients wait in the kernel's bounded queue. Beyond the limit per
+//!   client, a connection is closed at once.
+//! * An error of `accept` never ends the loop.
+//! * A stop closes the listener, then idle connections, then waits for requests in flight, and aborts the rest at the
+//!   deadline.
 
 use std::future::Future;
 use std::io;
@@ -21,28 +24,28 @@ use tokio::sync::{AcquireError, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::answer::{Answer, CutShort, Progress};
 use crate::app::App;
-use crate::clients::Clients;
+use crate::concurrency_limit::{ClientPermit, ConcurrencyLimit, PerClientLimit, RequestPermit};
 use crate::limits::Limits;
+use crate::rate_limit::Clients;
+use crate::response_body::{ConnState, CutShort, ResponseBody};
 use crate::service::AppService;
-use crate::slots::{Share, Shares, Slot, Slots};
-use crate::wire::{REQUEST_LINE, Wire};
+use crate::timeout_stream::{REQUEST_LINE, TimeoutStream};
 
-/// The waits after a failed `accept`: out of descriptors, only time helps.
+/// Backoff after a failed `accept`: when descriptors run out, only time helps.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 const LAST_BACKOFF: Duration = Duration::from_secs(1);
 
-/// hyper takes no less.
+/// The minimum that hyper accepts.
 const LEAST_BUFFER: usize = 8192;
 
-/// How often it is logged that an address has all connections that it may have.
+/// Interval of the warning that an address is at its connection limit.
 const WARN_EVERY: Duration = Duration::from_secs(10);
 
-/// Answers until `shutdown` resolves and the requests in flight are done, at most [`Limits::stop`] longer.
+/// Serves until `shutdown` resolves, then drains requests in flight for at most [`Limits::stop`].
 ///
-/// Handlers run on the threads of the runtime that runs this, and may wait for a disk there; give it a runtime of
-/// its own ([`crate::server::Server`]) unless they do not.
+/// Handlers run on the threads of the current runtime. Handlers that block on disk reads need a runtime of their own
+/// ([`crate::server::Server`]).
 pub async fn serve<A: Send + Sync + 'static>(
     listener: TcpListener,
     app: Arc<App<A>>,
@@ -52,60 +55,62 @@ pub async fn serve<A: Send + Sync + 'static>(
     let limits = Arc::new(limits);
     let extra_header = if app.cors().is_any() { "access-control-allow-origin: *\r\n" } else { "" };
     let clients = Arc::new(Clients::new(&limits));
-    let gate = Gate { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)), extra_header };
-    let service = move |progress, peer| {
+    let accept_loop =
+        AcceptLoop { limits: Arc::clone(&limits), clients: Some(Arc::clone(&clients)), extra_header };
+    let service = move |conn, peer| {
         let (app, limits, clients) = (Arc::clone(&app), Arc::clone(&limits), Arc::clone(&clients));
-        AppService { app, limits, clients, peer, progress }
+        AppService { app, limits, clients, peer, conn }
     };
-    gate.run(listener, service, shutdown).await;
+    accept_loop.run(listener, service, shutdown).await;
 }
 
-/// What all connections of a server have in common.
-pub(crate) struct Gate {
+/// The accept loop, with the settings that all connections share.
+pub(crate) struct AcceptLoop {
     pub(crate) limits: Arc<Limits>,
-    /// Whose connections are counted; none if it does not matter whose they are.
+    /// Identifies clients for the connection limit per client; `None` disables that limit.
     pub(crate) clients: Option<Arc<Clients>>,
-    /// See [`Wire::new`].
+    /// See [`TimeoutStream::new`].
     pub(crate) extra_header: &'static str,
 }
 
-impl Gate {
-    /// The accept loop; `service` makes what answers one connection, from the address of its other end.
+impl AcceptLoop {
+    /// Runs the loop; `service` makes the service of one connection from the peer address.
     pub(crate) async fn run<S>(
         self,
         listener: TcpListener,
-        service: impl Fn(Arc<Progress>, IpAddr) -> S,
+        service: impl Fn(Arc<ConnState>, IpAddr) -> S,
         shutdown: impl Future<Output = ()>,
     ) where
-        S: Service<Request<Incoming>, Response = Response<Answer>, Error = CutShort> + Send + 'static,
+        S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = CutShort> + Send + 'static,
         S::Future: Send + 'static,
     {
         let mut shutdown = pin!(shutdown);
-        let places = Arc::new(Semaphore::new(self.limits.connections));
-        let slots = Slots::new(self.limits.requests, self.limits.requests_per_client);
-        let mut hosts = Hosts::new(self.clients.clone(), self.limits.connections_per_client);
+        let permits = Arc::new(Semaphore::new(self.limits.connections));
+        let slots = ConcurrencyLimit::new(self.limits.requests, self.limits.requests_per_client);
+        let mut per_client = ConnectionLimit::new(self.clients.clone(), self.limits.connections_per_client);
         let (stop, stopped) = watch::channel(());
         let mut connections = JoinSet::new();
         loop {
             let next = async {
-                let place = Arc::clone(&places).acquire_owned().await?;
-                Ok::<_, AcquireError>((place, accept(&listener).await))
+                let permit = Arc::clone(&permits).acquire_owned().await?;
+                Ok::<_, AcquireError>((permit, accept(&listener).await))
             };
             let next = tokio::select! {
                 biased;
                 () = &mut shutdown => break,
                 next = next => next,
             };
-            // Nobody closes the semaphore.
-            let Ok((place, (stream, peer))) = next else { break };
-            let Ok(share) = hosts.admit(peer) else { continue };
-            let progress = Arc::new(Progress::new(Slot::of(&slots)));
-            let wire = Wire::new(stream, Arc::clone(&progress), Arc::clone(&self.limits), self.extra_header);
-            let service = service(Arc::clone(&progress), peer);
-            let connection = self.connection(wire, service, progress, stopped.clone());
+            // The semaphore is never closed.
+            let Ok((permit, (stream, peer))) = next else { break };
+            let Ok(share) = per_client.admit(peer) else { continue };
+            let conn = Arc::new(ConnState::new(RequestPermit::of(&slots)));
+            let wire =
+                TimeoutStream::new(stream, Arc::clone(&conn), Arc::clone(&self.limits), self.extra_header);
+            let service = service(Arc::clone(&conn), peer);
+            let connection = self.connection(wire, service, conn, stopped.clone());
             connections.spawn(async move {
                 connection.await;
-                drop((place, share));
+                drop((permit, share));
             });
             while let Some(ended) = connections.try_join_next() {
                 log_panic(ended);
@@ -116,23 +121,23 @@ impl Gate {
         drain(connections, self.limits.stop).await;
     }
 
-    /// One client from its first request to its last, and what it goes on with after HTTP.
+    /// One connection from its first request to its last, and the upgraded protocol after it.
     fn connection<S>(
         &self,
-        wire: Wire,
+        wire: TimeoutStream,
         service: S,
-        progress: Arc<Progress>,
+        conn: Arc<ConnState>,
         mut stopped: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + Send + use<S>
     where
-        S: Service<Request<Incoming>, Response = Response<Answer>, Error = CutShort> + Send + 'static,
+        S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = CutShort> + Send + 'static,
         S::Future: Send + 'static,
     {
-        // Anything up to here reaches the service, which can tell a long target from many headers.
+        // Heads up to this size reach the service, which distinguishes a long target from large headers.
         let head = self.limits.target + self.limits.headers + REQUEST_LINE;
         let connection = http1::Builder::new()
             .max_header_size(head)
-            // A client that sends request after request would make the buffer grow to 400 KiB.
+            // hyper's default lets a pipelining client grow the buffer to 400 KiB.
             .max_buf_size(head.max(LEAST_BUFFER))
             .header_read_timeout(None)
             .serve_connection(TokioIo::new(wire), service)
@@ -142,7 +147,7 @@ impl Gate {
             let ended = tokio::select! {
                 biased;
                 ended = connection.as_mut() => ended,
-                // Only ever an error, because the sender is dropped.
+                // Always an error: the sender is dropped.
                 _ = stopped.changed() => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
@@ -150,9 +155,9 @@ impl Gate {
             };
             if let Err(error) = ended {
                 tracing::debug!(error = %error, "connection ended early");
-            } else if let Some(agreed) = progress.agreed() {
+            } else if let Some(upgrade) = conn.take_upgrade() {
                 tokio::select! {
-                    () = agreed.run() => {}
+                    () = upgrade.run() => {}
                     _ = stopped.changed() => {}
                 }
             }
@@ -160,25 +165,25 @@ impl Gate {
     }
 }
 
-/// Who has how many connections.
-struct Hosts {
+/// Connections per client.
+struct ConnectionLimit {
     clients: Option<Arc<Clients>>,
-    shares: Arc<Shares>,
+    shares: Arc<PerClientLimit>,
     limit: usize,
     warned: Option<Instant>,
 }
 
-/// The peer has all that one may have.
+/// The client is at its connection limit.
 struct TooMany;
 
-impl Hosts {
+impl ConnectionLimit {
     fn new(clients: Option<Arc<Clients>>, limit: usize) -> Self {
-        Self { clients, shares: Shares::new(limit), limit, warned: None }
+        Self { clients, shares: PerClientLimit::new(limit), limit, warned: None }
     }
 
-    /// One more for `peer`, if its connections are counted.
-    fn admit(&mut self, peer: IpAddr) -> Result<Option<Share>, TooMany> {
-        let Some(client) = self.clients.as_ref().and_then(|clients| clients.caller(peer)) else {
+    /// A permit for one more connection of `peer`; `Ok(None)` if its connections are not counted.
+    fn admit(&mut self, peer: IpAddr) -> Result<Option<ClientPermit>, TooMany> {
+        let Some(client) = self.clients.as_ref().and_then(|clients| clients.client_of_peer(peer)) else {
             return Ok(None);
         };
         let share = self.shares.take(client);
@@ -190,7 +195,7 @@ impl Hosts {
     }
 }
 
-/// The next client, however long it takes.
+/// Accepts the next connection; retries after errors.
 async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
     let mut backoff = FIRST_BACKOFF;
     loop {
@@ -201,8 +206,8 @@ async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
                 }
                 return (stream, peer.ip());
             }
-            // The client left while it was waiting: nothing is wrong here.
-            Err(error) if is_of_the_client(&error) => {}
+            // The client left while it was queued; not an error of this server.
+            Err(error) if is_client_error(&error) => {}
             Err(error) => {
                 tracing::warn!(error = %error, wait = ?backoff, "no connection can be accepted, trying again");
                 sleep(backoff).await;
@@ -212,17 +217,17 @@ async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
     }
 }
 
-fn is_of_the_client(error: &io::Error) -> bool {
+fn is_client_error(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
 }
 
-async fn drain(mut connections: JoinSet<()>, patience: Duration) {
+async fn drain(mut connections: JoinSet<()>, deadline: Duration) {
     let all = async {
         while let Some(ended) = connections.join_next().await {
             log_panic(ended);
         }
     };
-    if timeout(patience, all).await.is_err() {
+    if timeout(deadline, all).await.is_err() {
         tracing::warn!(n_connections = connections.len(), "stopped with requests in flight");
         connections.shutdown().await;
     }

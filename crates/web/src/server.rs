@@ -1,6 +1,6 @@
-//! A server with threads of its own, so that handlers that wait for a disk hold up nobody else.
+//! A server with its own tokio runtime, so that handlers that block on the disk do not delay other tasks.
 //!
-//! Dropping it, like stopping it, lets requests in flight finish within [`Limits::stop`].
+//! Dropping or stopping it drains requests in flight for at most [`Limits::stop`].
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -17,8 +17,8 @@ use crate::app::App;
 use crate::limits::Limits;
 use crate::serve::serve;
 
-/// Connections that the kernel keeps until they are accepted, if it is allowed as many. The standard library's 128 are
-/// fewer than come at once after a restart, and who finds no room tries again after a second.
+/// The listen backlog, capped by the kernel's own limit. The standard library's 128 is too small for the reconnects
+/// after a restart: a client that finds the queue full retries after a second.
 const BACKLOG: u32 = 1024;
 
 /// Eight, or four for each core if that is more: a thread that waits for a disk should not leave a core idle.
@@ -56,7 +56,7 @@ impl Server {
             .build()?;
         let listener = {
             let _inside = runtime.enter();
-            // A socket that listens already is told its new backlog so (POSIX `listen`).
+            // A second `listen` on a listening socket sets its backlog (POSIX).
             TcpSocket::from_std_stream(OwnedFd::from(listener).into()).listen(BACKLOG)?
         };
         let (stop, stopped) = oneshot::channel();
@@ -67,12 +67,12 @@ impl Server {
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops accepting, and waits until the requests in flight are answered or out of time. Blocks the thread.
+    /// Stops accepting and drains the requests in flight, up to the deadline. Blocks the thread.
     pub fn stop(self) {
         drop(self);
     }

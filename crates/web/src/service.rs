@@ -1,10 +1,7 @@
-//! Between hyper and an [`App`]: checks a request against the limits, reads its body if it may have one, and
-//! hands it on.
+//! The hyper service of an [`App`]: enforces the limits, reads the request body and calls the app.
 //!
-//! What is asked too often or while there is too much to do is refused first of all: by the head, before its target is
-//! looked up and before a byte of its body is read.
-//!
-//! A request without a body, which is nearly every one, is answered without a future of its own.
+//! Rate and concurrency limits apply first, by the head alone: before routing, and before any byte of the body is read.
+//! A request without a body, the common case, is answered without boxing a future.
 
 use std::future::{Ready, ready};
 use std::net::IpAddr;
@@ -20,51 +17,50 @@ use hyper::body::{Body as _, Incoming};
 use hyper::service::Service;
 use tokio::time::timeout;
 
-use crate::answer::{Answer, CutShort, Progress};
 use crate::app::App;
-use crate::clients::{Client, Clients};
+use crate::concurrency_limit::Full;
 use crate::limits::Limits;
+use crate::rate_limit::{Client, Clients};
 use crate::refusal::Refusal;
-use crate::slots::Full;
-use crate::wire::{headers_too_large, target_too_long};
+use crate::response_body::{ConnState, CutShort, ResponseBody};
+use crate::timeout_stream::{headers_too_large, target_too_long};
 
 /// The service of one connection.
 pub(crate) struct AppService<A: 'static> {
     pub(crate) app: Arc<App<A>>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) clients: Arc<Clients>,
-    /// The other end of the connection.
+    /// The peer address of the connection.
     pub(crate) peer: IpAddr,
-    pub(crate) progress: Arc<Progress>,
+    pub(crate) conn: Arc<ConnState>,
 }
 
 impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
-    type Response = Response<Answer>;
+    type Response = Response<ResponseBody>;
     type Error = CutShort;
     type Future =
         Either<Ready<Result<Self::Response, CutShort>>, BoxFuture<'static, Result<Self::Response, CutShort>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        self.progress.begin();
+        self.conn.begin();
         let (mut head, body) = request.into_parts();
-        let progress = Arc::clone(&self.progress);
-        let whole = |response: Response<Bytes>| response.map(|bytes| Answer::whole(bytes, progress));
-        if let Some(response) = self.unadmitted(&head, &body) {
+        let conn = Arc::clone(&self.conn);
+        let whole = |response: Response<Bytes>| response.map(|bytes| ResponseBody::whole(bytes, conn));
+        if let Some(response) = self.early_response(&head, &body) {
             return Either::Left(ready(Ok(whole(response))));
         }
         if head.method == Method::POST {
-            // What only reads is the same for every client.
-            head.extensions.insert(self.clients.asker(self.peer, &head.headers));
+            // Only handlers of `POST` depend on the client.
+            head.extensions.insert(self.clients.client_of_request(self.peer, &head.headers));
         }
         let waits = self.app.waits(&head);
         if !waits && (head.method != Method::POST || body.is_end_stream()) {
             if !body.is_end_stream() {
-                self.progress.linger();
+                self.conn.linger();
             }
             return Either::Left(ready(Ok(whole(self.app.respond(&head, b"")))));
         }
-        let (app, limits, progress) =
-            (Arc::clone(&self.app), Arc::clone(&self.limits), Arc::clone(&self.progress));
+        let (app, limits, conn) = (Arc::clone(&self.app), Arc::clone(&self.limits), Arc::clone(&self.conn));
         Either::Right(Box::pin(async move {
             let body = if head.method == Method::POST { read(body, &limits).await } else { Ok(Bytes::new()) };
             let response = match body {
@@ -73,44 +69,44 @@ impl<A: Send + Sync + 'static> Service<Request<Incoming>> for AppService<A> {
                     Err(_) => app.refuse(&head, &Refusal::unavailable(too_late(&limits))),
                 },
                 Ok(body) => app.respond(&head, &body),
-                Err(refusal) => last(app.refuse(&head, &refusal), &progress),
+                Err(refusal) => last(app.refuse(&head, &refusal), &conn),
             };
-            Ok(response.map(|bytes| Answer::whole(bytes, progress)))
+            Ok(response.map(|bytes| ResponseBody::whole(bytes, conn)))
         }))
     }
 }
 
 impl<A> AppService<A> {
-    /// The answer to a request that takes no slot, or does not get in.
-    fn unadmitted(&self, head: &Parts, body: &Incoming) -> Option<Response<Bytes>> {
+    /// The response to a health probe or to a request that exceeds a limit.
+    fn early_response(&self, head: &Parts, body: &Incoming) -> Option<Response<Bytes>> {
         let response = if let Some(response) = self.app.probe(head) {
             response
         } else if let Err(refusal) = self.admit(head) {
             self.app.refuse(head, &refusal)
         } else {
             let refusal = within(head, body, &self.limits).err()?;
-            return Some(last(self.app.refuse(head, &refusal), &self.progress));
+            return Some(last(self.app.refuse(head, &refusal), &self.conn));
         };
-        // Without a body the connection goes on: opening another one is more work than this.
-        Some(if body.is_end_stream() { response } else { last(response, &self.progress) })
+        // Without a body the connection stays open: a reconnect costs more.
+        Some(if body.is_end_stream() { response } else { last(response, &self.conn) })
     }
 
     /// # Errors
     /// 429 or 503.
     fn admit(&self, head: &Parts) -> Result<(), Refusal> {
-        let client = self.clients.asker(self.peer, &head.headers);
-        // A page may not read a refusal of its preflight.
+        let client = self.clients.client_of_request(self.peer, &head.headers);
+        // A web page cannot read the response to a preflight, so preflights are not rate-limited.
         if head.method != Method::OPTIONS {
             self.clients.admit(client, head.uri.path())?;
         }
-        admit(&self.progress, Some(client), &self.limits)
+        admit(&self.conn, Some(client), &self.limits)
     }
 }
 
 /// # Errors
-/// 503 if the server has as many requests as it takes, 429 if the client, where it counts, has as many as one may have.
-pub(crate) fn admit(progress: &Progress, client: Option<Client>, limits: &Limits) -> Result<(), Refusal> {
-    progress.take_slot(client).map_err(|full| match full {
+/// 503 at the request limit of the server, 429 at that of `client`.
+pub(crate) fn admit(conn: &ConnState, client: Option<Client>, limits: &Limits) -> Result<(), Refusal> {
+    conn.acquire_permit(client).map_err(|full| match full {
         Full::Server => Refusal::unavailable(format!(
             "{} requests are being answered, which is all at once; try again",
             limits.requests
@@ -126,15 +122,15 @@ pub(crate) fn admit(progress: &Progress, client: Option<Client>, limits: &Limits
     })
 }
 
-/// An answer after which the connection is closed, whatever else the client sends.
-pub(crate) fn last(mut response: Response<Bytes>, progress: &Progress) -> Response<Bytes> {
-    progress.linger();
+/// Marks a response as the last of its connection.
+pub(crate) fn last(mut response: Response<Bytes>, conn: &ConnState) -> Response<Bytes> {
+    conn.linger();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
 /// # Errors
-/// 414, 431, or 413 if the announced length says so already.
+/// 414, 431, or 413 by the announced length of the body.
 pub(crate) fn within(head: &Parts, body: &Incoming, limits: &Limits) -> Result<(), Refusal> {
     if head.uri.path_and_query().is_some_and(|target| target.as_str().len() > limits.target) {
         return Err(Refusal::new(StatusCode::URI_TOO_LONG, target_too_long(limits)));
@@ -151,7 +147,7 @@ pub(crate) fn within(head: &Parts, body: &Incoming, limits: &Limits) -> Result<(
 }
 
 /// # Errors
-/// 413 past the limit, 408 past the time, 400 if the client breaks off.
+/// 413 beyond the size limit, 408 after the timeout, 400 if the client disconnects.
 pub(crate) async fn read(body: Incoming, limits: &Limits) -> Result<Bytes, Refusal> {
     match timeout(limits.body_read, Limited::new(body, limits.body).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),

@@ -20,7 +20,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use web::raw::RawReply;
-use web::takeover::{Socket, TakeOver};
+use web::upgrade::{Socket, Upgrade};
 
 use crate::answers::{Service, Subscriptions};
 use crate::fault::{Effects, Websocket};
@@ -51,9 +51,9 @@ pub(crate) fn open(state: Arc<NodeState>, request: &Request<Bytes>, kind: Websoc
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    let snapshot = state.snapshot();
-    let take_over = TakeOver::new(move |socket| async move {
-        let mut snapshots = state.snapshots();
+    let scene = stage.scene();
+    let upgrade = Upgrade::new(move |socket| async move {
+        let mut scenes = stage.scenes();
         // A closed channel is a node that is gone.
         let over = snapshots.wait_for(|now| now.down || now.history != snapshot.history);
         tokio::select! {
@@ -61,7 +61,7 @@ pub(crate) fn open(state: Arc<NodeState>, request: &Request<Bytes>, kind: Websoc
             () = serve(&state, snapshot.shown, socket, kind) => {}
         }
     });
-    RawReply::TakeOver(response, take_over)
+    RawReply::Upgrade(response, upgrade)
 }
 
 /// The header that accepts the websocket, if the request asks for one (RFC 6455 §4.2.1).

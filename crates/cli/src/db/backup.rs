@@ -1,6 +1,8 @@
 //! `cairn db backup` and `cairn db restore`.
 //!
-//! What must hold: a backup is of one moment, also while another process writes; nothing is left in the data directory.
+//! # Invariants
+//! * A backup is a consistent snapshot, also while another process writes.
+//! * Nothing is left in the data directory.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,8 +22,8 @@ use crate::output;
 use crate::settings::Settings;
 use crate::settings::units::bytes_text;
 
-/// A checkpoint writes what is in memory to files first; somebody else's backup may be under way as well.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Timeout of the control socket: a checkpoint flushes the memtables first, and another backup may be in progress.
+const CONTROL_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How it is backed up.
 #[derive(Debug, clap::Args)]
@@ -68,24 +70,24 @@ fn line(backup: &Backup) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// A checkpoint to copy from.
+/// The checkpoint to copy from.
 enum Source {
-    /// Made by the process that writes the database, and kept while we are connected.
-    Lent { path: PathBuf, _connection: UnixStream },
-    /// Made by us.
-    Own { path: PathBuf },
+    /// Made by the writer of the database, which keeps it while the connection is open.
+    Remote { path: PathBuf, _connection: UnixStream },
+    /// Made by this process.
+    Local { path: PathBuf },
 }
 
 impl Source {
     fn of(data: &Path) -> anyhow::Result<Self> {
         match UnixStream::connect(data.join(SOCKET)) {
-            Ok(connection) => Self::lent(connection),
-            // Nobody listens: who owned it is gone, or cannot be reached this way.
+            Ok(connection) => Self::remote(connection),
+            // No process listens on the socket: the writer has ended, or has no socket.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
                 let store = own(data).context(
                     "the database is not ours and its owner listens on no control socket: stop it, or look at its log for why",
                 )?;
-                Ok(Self::Own { path: control::checkpoint(&store)? })
+                Ok(Self::Local { path: control::checkpoint(&store)? })
             }
             Err(error) => {
                 Err(error).with_context(|| format!("connecting to {}", data.join(SOCKET).display()))
@@ -93,37 +95,38 @@ impl Source {
         }
     }
 
-    fn lent(mut connection: UnixStream) -> anyhow::Result<Self> {
+    fn remote(mut connection: UnixStream) -> anyhow::Result<Self> {
         let patience =
-            || format!("no answer within {} s: another backup may be under way", PATIENCE.as_secs());
-        connection.set_read_timeout(Some(PATIENCE))?;
+            || format!("no answer within {} s: another backup may be under way", CONTROL_TIMEOUT.as_secs());
+        connection.set_read_timeout(Some(CONTROL_TIMEOUT))?;
         connection.write_all(format!("{}\n", json!({ "request": CHECKPOINT })).as_bytes())?;
-        let mut said = String::new();
-        BufReader::new(connection.try_clone()?).read_line(&mut said).with_context(patience)?;
-        let said: Value = serde_json::from_str(&said).context("the answer of the control socket")?;
-        if let Some(error) = said["error"].as_str() {
+        let mut response = String::new();
+        BufReader::new(connection.try_clone()?).read_line(&mut response).with_context(patience)?;
+        let response: Value = serde_json::from_str(&response).context("the answer of the control socket")?;
+        if let Some(error) = response["error"].as_str() {
             bail!("the process that writes the database could not make a checkpoint: {error}");
         }
-        let path = said[CHECKPOINT].as_str().map(PathBuf::from).context("an answer without a checkpoint")?;
+        let path =
+            response[CHECKPOINT].as_str().map(PathBuf::from).context("an answer without a checkpoint")?;
         ensure!(
             fs::exists(&path).unwrap_or(false),
             "the checkpoint {} cannot be seen from here: run this where the process that writes the database runs, as \
              the same user",
             path.display()
         );
-        Ok(Self::Lent { path, _connection: connection })
+        Ok(Self::Remote { path, _connection: connection })
     }
 
     fn path(&self) -> &Path {
         match self {
-            Self::Lent { path, .. } | Self::Own { path } => path,
+            Self::Remote { path, .. } | Self::Local { path } => path,
         }
     }
 }
 
 impl Drop for Source {
     fn drop(&mut self) {
-        if let Self::Own { path } = self
+        if let Self::Local { path } = self
             && let Err(error) = control::discard(path)
         {
             tracing::warn!(%error, path = %path.display(), "the checkpoint is left behind");

@@ -1,14 +1,16 @@
-//! `cairn db export`: the database as lines of JSON, for other programs.
+//! `cairn db export`: NDJSON export for other programs.
 //!
-//! | module | one job |
+//! | module | purpose |
 //! |---|---|
 //! | `tables` | a file for each table, a line for each row |
 //! | `heights` | one file, a line for each height |
 //! | `key` | keys as arrays |
 //! | `value` | values as JSON |
 //!
-//! What must hold: the files are of one moment, also while another process writes; memory does not grow with the database; a
-//! directory with `export.json` is complete.
+//! # Invariants
+//! * All files are of one snapshot, also while another process writes.
+//! * Memory does not grow with the database.
+//! * A directory with `export.json` is complete.
 
 mod heights;
 mod key;
@@ -28,7 +30,7 @@ use super::{Viewed, lanes, view};
 use crate::output;
 use crate::settings::Settings;
 
-/// Speed matters more than the last tenth of the bytes.
+/// Favours speed over the last 10 % of size.
 const LEVEL: i32 = 3;
 
 /// The summary, written last.
@@ -44,8 +46,8 @@ pub(crate) struct What {
     #[arg(long, value_name = "NAME")]
     table: Vec<String>,
     /// `tables`: a file for each table, a line for each row. `heights`: a line for each block with its transactions as
-    /// they are served, in the files of a recording; the node's own answers are not stored, so no node can be played from
-    /// it
+    /// they are served, in the files of a recording; the node's own answers are not stored, so no node can be played
+    /// from it
     #[arg(long, value_name = "FORM", default_value = "tables", conflicts_with = "table")]
     form: Form,
 }
@@ -57,7 +59,7 @@ enum Form {
     Heights,
 }
 
-/// Writes it.
+/// Writes the export.
 pub(super) fn export(settings: &Settings, what: &What) -> anyhow::Result<()> {
     for name in &what.table {
         let known: Vec<&str> = schema::TABLES.iter().map(|spec| spec.name).collect();

@@ -1,19 +1,19 @@
-//! The node that a database is compared with: its addresses are settings, everything else the database tells.
+//! The node to compare a database with: endpoints from the settings, everything else from the database.
 
 use std::sync::Arc;
 
 use node::{Limits, Node};
 use schema::meta::Identity;
 
-use crate::settings::given::Group;
 use crate::settings::keys::Scope;
+use crate::settings::sources::Group;
 use crate::settings::{Error, Settings};
 
 /// The settings of commands that work on a data directory and ask a node.
 #[derive(Clone, Debug)]
-pub(crate) struct Mended;
+pub(crate) struct DataAndNode;
 
-impl Group for Mended {
+impl Group for DataAndNode {
     const SCOPES: &'static [Scope] = &[Scope::Log, Scope::Data, Scope::Node];
 }
 
@@ -23,7 +23,7 @@ pub(super) fn node(settings: &Settings, identity: &Identity) -> anyhow::Result<A
     Ok(Arc::new(Node::new(settings.endpoints()?, Limits::default())?))
 }
 
-/// Fails early where an address is missing that every database needs.
-pub(super) fn must_be_given(settings: &Settings) -> Result<(), Error> {
+/// Fails early if an endpoint is missing that every database needs.
+pub(super) fn require_endpoints(settings: &Settings) -> Result<(), Error> {
     settings.endpoints().map(|_| ())
 }

@@ -1,21 +1,21 @@
-//! `cairn db reindex`: takes back a stretch and indexes it again.
+//! `cairn db reindex`: removes the last blocks and indexes them again.
 
 use std::sync::Arc;
 
 use store::Store;
 
-use super::node::{must_be_given, node};
+use super::node::{node, require_endpoints};
 use super::own;
 use crate::settings::Settings;
-use crate::{interrupt, output, runtime};
+use crate::{output, runtime, shutdown};
 
-/// Indexes `from` and all above it again.
+/// Indexes height `from` and all above it again.
 pub(super) fn reindex(settings: &Settings, from: u64) -> anyhow::Result<()> {
-    must_be_given(settings)?;
+    require_endpoints(settings)?;
     let store: Arc<dyn Store> = Arc::new(own(settings.data()?)?);
     let node = node(settings, &schema::open::existing(&*store)?)?;
     runtime::block_on(async {
-        let stop = interrupt::watch()?;
+        let stop = shutdown::watch()?;
         schema::rollback::finish_pending(&*store)?;
         let done = ingest::verify::reindex(&store, &node, from, stop).await?;
         Ok(output::print(&format!("indexed heights {} to {} again\n", done.from, done.to))?)

@@ -1,4 +1,4 @@
-//! `cairn db rollback`: takes back blocks.
+//! `cairn db rollback`: removes the last blocks.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::{lanes, own};
 use crate::output;
 use crate::settings::Settings;
 
-/// Takes back all blocks above `to`.
+/// Removes all blocks above `to`.
 pub(super) fn roll_back(settings: &Settings, to: u64) -> anyhow::Result<()> {
     let store = own(settings.data()?)?;
     rollback::finish_pending(&store)?;

@@ -1,6 +1,7 @@
-//! `cairn db verify`: looks for damage, and heals it if it is to.
+//! `cairn db verify`: detects damage, and repairs it with `--repair`.
 //!
-//! Without `--repair` nothing is written but to temporary directories, and another process may write the database.
+//! # Invariants
+//! * Without `--repair`, only temporary directories are written, and another process may write the database.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,10 +14,10 @@ use schema::audit::Report;
 use store::{CorruptRange, RocksOptions, RocksStore, Store};
 use tempfile::TempDir;
 
-use super::node::{must_be_given, node};
+use super::node::{node, require_endpoints};
 use super::{Viewed, own, view};
 use crate::settings::Settings;
-use crate::{interrupt, output, runtime};
+use crate::{output, runtime, shutdown};
 
 /// How it is verified.
 #[derive(Debug, clap::Args)]
@@ -44,7 +45,7 @@ pub(crate) struct NotChecked(#[source] anyhow::Error);
 /// Verifies the database, and fails if something is wrong with it.
 pub(super) fn verify(settings: &Settings, how: How) -> anyhow::Result<()> {
     if !how.offline {
-        must_be_given(settings).context("the node to compare with; `--offline` needs none")?;
+        require_endpoints(settings).context("the node to compare with; `--offline` needs none")?;
     }
     let sound = runtime::block_on(check(settings, how)).map_err(NotChecked)?;
     anyhow::ensure!(sound, "the database is damaged");
@@ -53,13 +54,13 @@ pub(super) fn verify(settings: &Settings, how: How) -> anyhow::Result<()> {
 
 /// Whether it is sound in the end.
 async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
-    let stop = interrupt::watch()?;
+    let stop = shutdown::watch()?;
     let data = settings.data()?;
     let (store, _directory): (Arc<dyn Store>, Option<TempDir>) = if how.repair {
         let found = salvage(data)?;
         output::print(&lines(&found))?;
         let store = own(data)?;
-        // What was read whole just now is compacted again; what became damaged since is a matter of the next repair.
+        // Compact the files again; damage that appears later is left to the next repair.
         output::print(&lines(&store.recheck()?))?;
         (Arc::new(store), None)
     } else {
@@ -94,16 +95,16 @@ async fn check(settings: &Settings, how: How) -> anyhow::Result<bool> {
     }
     let found = tokio::select! {
         found = ingest::verify::verify(&store, node.as_ref(), scope, &scratch) => found?,
-        () = interrupt::stopped(&stop) => anyhow::bail!("it was stopped before the end"),
+        () = shutdown::stopped(&stop) => anyhow::bail!("it was stopped before the end"),
     };
     output::print(&report(&found))?;
     Ok(found.is_sound())
 }
 
-/// Takes out of the files what cannot be read, so that it is missing and can be healed as such.
+/// Removes unreadable rows from their tables, so that the repair treats them as missing.
 fn salvage(data: &Path) -> anyhow::Result<Vec<CorruptRange>> {
     let found = RocksStore::find_corruption(data, schema::TABLES, RocksOptions::default())?;
-    // A database that can be read is not opened without its checks.
+    // Salvage opens the database without checks, so skip it if everything is readable.
     if found.is_empty() {
         return Ok(found);
     }
@@ -125,7 +126,7 @@ fn scratch(dir: &TempDir) -> Box<Scratch> {
     })
 }
 
-/// Every finding in a line, what was looked at, and a summary.
+/// One line per finding, the numbers of checked items, and a summary.
 fn report(report: &Report) -> String {
     let mut text = String::new();
     for finding in &report.findings {

@@ -1,4 +1,4 @@
-//! The demo's second half: the recorded pairs of chains, played, and the routing service over them.
+//! The routing part of the demo: replay nodes of recorded chains, and a routing service over them.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -12,17 +12,18 @@ use chain::Timestamp;
 use tokio::sync::watch;
 use web::cors::Cors;
 
-use crate::route::{self, RouteSettings, Routing};
+use crate::route::{self, Routing};
+use crate::settings::routing::RouteSettings;
 
-/// Where the example registry is, seen from a directory above the recordings: in the repository, and beside an installed
-/// program.
+/// Where the example registry is, seen from a directory above the recordings: in the repository, and beside an
+/// installed program.
 const REGISTRIES: [&str; 2] = ["routing/registry/example", "registry/example"];
 
 /// The recorded chains of the example registry.
 const RECORDINGS: [&str; 4] = ["l1-l2/l1", "l1-l2/l2", "evm-oft/a", "evm-oft/b"];
 
-/// Recorded transfers that are registered, so that their status can be looked at: a packet that is forwarded, a deposit, a
-/// withdrawal that was claimed, an omnichain token.
+/// Recorded transfers that are registered, so that their status can be looked at: a packet that is forwarded, a
+/// deposit, a withdrawal that was claimed, an omnichain token.
 const TRANSFERS: [(&str, &str); 4] = [
     ("e2e-l1-1", "80AB577C8435BC2C746415571CD99C7E593E6BBC67749B4C40B4AA5186CDEB4A"),
     ("e2e-l1-1", "6D83FA6F14D265F1168480841D3630011A81BA4B783EA9EB2EC17D69AD2CFC88"),
@@ -30,8 +31,8 @@ const TRANSFERS: [(&str, &str); 4] = [
     ("31337", "0xdb933870507194390ef579a41ba25f43a3d90d18a1ef923fbb00668bcfb24c94"),
 ];
 
-/// A transfer that can be asked for.
-const QUESTION: &str = r#"{"amount_in":"1500000","source_asset_chain_id":"e2e-l1-1","source_asset_denom":"uinit","dest_asset_chain_id":"e2e-l2-1","dest_asset_denom":"evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2"}"#;
+/// The body of an example route request.
+const EXAMPLE_REQUEST: &str = r#"{"amount_in":"1500000","source_asset_chain_id":"e2e-l1-1","source_asset_denom":"uinit","dest_asset_chain_id":"e2e-l2-1","dest_asset_denom":"evm/1EBEB4AA9d6b7ad48E093A336FEb6C17358250e2"}"#;
 
 /// Nodes and the service over them.
 pub(crate) struct RouteDemo {
@@ -80,7 +81,7 @@ impl RouteDemo {
         Ok(Some(Self { nodes, routing, settings }))
     }
 
-    /// Where to look.
+    /// Example URLs.
     pub(crate) fn paths(&self) -> Result<String, std::fmt::Error> {
         let url = self.routing.url();
         let mut text = String::from("\nRoutes between four recorded chains:\n\n");
@@ -92,7 +93,7 @@ impl RouteDemo {
         }
         writeln!(
             text,
-            "\n  curl -H 'content-type: application/json' {url}/v2/fungible/route -d '{QUESTION}'"
+            "\n  curl -H 'content-type: application/json' {url}/v2/fungible/route -d '{EXAMPLE_REQUEST}'"
         )?;
         Ok(text)
     }

@@ -1,17 +1,17 @@
 //! The configuration file: TOML with the settings' names.
 //!
-//! What must hold: a key that is no setting is refused with file, line and the nearest one that is; a value of any TOML
-//! type becomes the text that a flag would have, so that both are parsed by the same code; no error repeats a line of the
-//! file, which may hold a password.
+//! # Invariants
+//! * An unknown key is an error with file, line and the most similar known key.
+//! * A value of any TOML type is converted to the text of a flag, so that the same code parses both.
+//! * No error repeats a line of the file, which may contain a password.
 
 use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::Values;
 use super::keys::{self, KEYS};
-use super::value::{Error, Origin, Value};
+use super::value::{Error, Source, Value, Values};
 
 /// The settings of the file at `path`.
 pub(crate) fn read(path: &Path) -> Result<Values, Error> {
@@ -28,7 +28,7 @@ fn parse(path: &Path, text: &str) -> Result<Values, Error> {
     Ok(reader.values)
 }
 
-/// What is wrong and where. The error's own text shows the line as well.
+/// Message and position. The error's own `Display` would repeat the line.
 fn syntax(text: &str, error: &toml::de::Error) -> String {
     let message = error.message();
     let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
@@ -58,14 +58,14 @@ impl Reader<'_> {
                 continue;
             }
             let Some(key) = keys::find(&name) else { return Err(self.unknown(&name, line)) };
-            let origin = Origin::File { path: self.path.to_owned(), line };
+            let source = Source::File { path: self.path.to_owned(), line };
             let value = match value.get_ref() {
-                // Each is one value: a comma in it is a comma.
+                // Each element is one value; commas do not split it.
                 DeValue::Array(items) if key.many => {
                     let texts = items.iter().map(scalar).collect::<Option<_>>();
-                    Value { texts: texts.ok_or_else(|| self.shape(&name, line))?, origin }
+                    Value { texts: texts.ok_or_else(|| self.shape(&name, line))?, source }
                 }
-                _ => Value::split(key, [scalar(value).ok_or_else(|| self.shape(&name, line))?], origin),
+                _ => Value::split(key, [scalar(value).ok_or_else(|| self.shape(&name, line))?], source),
             };
             self.values.insert(key.name, value);
         }
@@ -98,7 +98,7 @@ impl Reader<'_> {
     }
 }
 
-/// The text that a flag would have.
+/// The value as the text of a flag.
 fn scalar(value: &Spanned<DeValue<'_>>) -> Option<String> {
     match value.get_ref() {
         DeValue::String(text) => Some(text.clone().into_owned()),
@@ -109,7 +109,7 @@ fn scalar(value: &Spanned<DeValue<'_>>) -> Option<String> {
     }
 }
 
-/// In decimal, whatever its base in the file; one that is too large stays as it is and is refused as a value.
+/// Converts to decimal; a number that is too large stays as it is, and the parser of the setting rejects it.
 fn integer(number: &DeInteger<'_>) -> String {
     let decimal = i128::from_str_radix(number.as_str(), number.radix());
     decimal.map_or_else(|_| number.to_string(), |number| number.to_string())

@@ -1,9 +1,11 @@
 //! The list of all settings. Flags, environment variables, the configuration file, the help, `cairn config` and the
 //! example file are derived from it.
 //!
-//! What must hold: flag and variable are the name in another spelling; a default and an example are values that the
-//! setting accepts. To add a setting: a constant in a module of this one, a row in
-//! [`KEYS`], and a field in [`super::Settings`].
+//! # Invariants
+//! * Flag and variable are other spellings of the name.
+//! * The setting accepts its own default and example.
+//!
+//! To add a setting: a constant in a submodule, a row in [`KEYS`], and a field in [`super::Settings`].
 
 mod chain;
 mod index;
@@ -11,7 +13,7 @@ mod process;
 mod route;
 mod server;
 
-/// Which commands have a setting.
+/// The commands that accept a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// All that read settings.
@@ -37,17 +39,17 @@ pub(crate) struct Key {
     pub(crate) flag: &'static str,
     /// Its environment variable.
     pub(crate) env: &'static str,
-    /// What the help calls the value.
+    /// Placeholder of the value in the help.
     pub(crate) value: &'static str,
     /// Whether it takes several values: flags repeat, all sources separate by comma, a file may use an array.
     pub(crate) many: bool,
-    /// The value if nobody gives one.
+    /// The default.
     pub(crate) default: Option<&'static str>,
     /// What the example file shows where there is no default.
     pub(crate) example: &'static str,
     /// The commands that have it.
     pub(crate) scope: Scope,
-    /// What it means, which values are allowed, and their unit.
+    /// Meaning, allowed values and unit.
     pub(crate) help: &'static str,
 }
 
@@ -97,7 +99,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().copied().find(|key| key.name == name)
 }
 
-/// Like [`find`], for the names that the code itself uses.
+/// Like [`find`], for names in the code.
 #[expect(
     clippy::expect_used,
     reason = "a name in the code that is in no row is met by the first test that starts the program"

@@ -1,21 +1,22 @@
-//! The settings as TOML: the effective ones, and the example with everything explained.
+//! TOML output of the effective settings and of the documented example file.
 //!
-//! What must hold: what is printed can be read back; passwords and keys in addresses are not printed.
+//! # Invariants
+//! * The output is a valid configuration file.
+//! * Credentials and paths of URLs are masked.
 
 use std::fmt::Write as _;
 
-use super::Values;
 use super::keys::{KEYS, Key};
-use super::value::{Origin, Value};
+use super::value::{Source, Value, Values};
 
 /// Columns of the example's comments.
 const WIDTH: usize = 100;
 
-/// The effective settings, each with where it comes from.
+/// The effective settings, each with its source.
 pub(crate) fn effective(values: &Values) -> String {
     let line = |key: &Key| match (values.get(key.name), key.default) {
         (Some(value), _) => {
-            format!("{} # {}", assignment(key, &shown(key, value)), place(key, &value.origin))
+            format!("{} # {}", assignment(key, &shown(key, value)), place(key, &value.source))
         }
         (None, Some(default)) => format!("{} # default", assignment(key, &[default.to_owned()])),
         (None, None) => format!("# {} is not set", leaf(key)),
@@ -91,12 +92,12 @@ fn literal(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-fn place(key: &Key, origin: &Origin) -> String {
-    match origin {
-        Origin::Default => "default".to_owned(),
-        Origin::File { path, line } => format!("{} line {line}", path.display()),
-        Origin::Environment => key.env.to_owned(),
-        Origin::Flag => format!("--{}", key.flag),
+fn place(key: &Key, source: &Source) -> String {
+    match source {
+        Source::Default => "default".to_owned(),
+        Source::File { path, line } => format!("{} line {line}", path.display()),
+        Source::Environment => key.env.to_owned(),
+        Source::Flag => format!("--{}", key.flag),
     }
 }
 
@@ -157,7 +158,7 @@ mod tests {
             assert_eq!(masked(address), text);
         }
         let key = known("comet");
-        let value = Value::split(key, ["https://me:hunter2@node/hunter2".to_owned()], Origin::Flag);
+        let value = Value::split(key, ["https://me:hunter2@node/hunter2".to_owned()], Source::Flag);
         let text = effective(&Values::from([(key.name, value)]));
         assert!(text.contains("comet = [\"https://***@node/***\"] # --comet\n"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! From values as written to values with types: each setting's parser, its bounds, and what goes with what.
+//! Typed values of settings: parsers, bounds and dependencies between settings.
 
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
@@ -8,21 +8,19 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ingest::Verify;
-use tracing_subscriber::EnvFilter;
+use query::EmptyCursor;
 use web::cors::Cors;
 use web::limits::{self, Limits, PathRate};
 
 use super::keys::{self, Key};
-use super::units::{self, BadText, ByteSize, PerSecond, Span, choice};
-use super::value::Origin;
-use super::{Error, LogFormat, Value, Values};
-use crate::route::RouteSettings;
-use query::EmptyCursor;
+use super::routing::RouteSettings;
+use super::units::{self, BadText, ByteSize, DurationArg, PerSecond, choice};
+use super::value::{Error, Source, Value, Values};
 
 pub(super) const LOOK_AHEAD: RangeInclusive<usize> = 1..=1024;
 pub(super) const POLL_MS: RangeInclusive<u128> = 10..=60_000;
 const RECONCILE_S: RangeInclusive<u64> = 0..=86_400;
-/// Without any, a flush of what was committed may find no room.
+/// With 0, a flush of committed data may run out of space.
 const DISK_RESERVE: RangeInclusive<usize> = 0..=1 << 50;
 pub(super) const CACHE: RangeInclusive<usize> = 8 << 20..=1 << 40;
 const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000;
@@ -30,7 +28,7 @@ const REQUESTS: RangeInclusive<usize> = 1..=1_000_000;
 const UNSEEN: RangeInclusive<usize> = 1..=1_000_000;
 const RETENTION_HOURS: RangeInclusive<u64> = 1..=3_650 * 24;
 
-/// Requests in flight get this long when the process stops, so that all of it stops within 2 s.
+/// Grace period of requests in flight at a stop, so that the process stops within 2 s.
 const STOP: Duration = Duration::from_secs(1);
 
 /// Reads the settings of `values` by name.
@@ -40,7 +38,7 @@ impl Reader<'_> {
     /// The value of the setting `name`, or its default.
     pub(super) fn value(&self, name: &str) -> Option<(&'static Key, Value)> {
         let key = keys::known(name);
-        let default = || Some(Value::split(key, [key.default?.to_owned()], Origin::Default));
+        let default = || Some(Value::split(key, [key.default?.to_owned()], Source::Default));
         Some((key, self.0.get(key.name).cloned().or_else(default)?))
     }
 
@@ -57,7 +55,7 @@ impl Reader<'_> {
         self.value(name).map_or_else(|| Ok(Vec::new()), |(key, value)| value.parse_all(key))
     }
 
-    /// A setting that has a default and bounds; `measure` is what the bounds are about.
+    /// A setting that has a default and bounds; `measure` is the quantity that the bounds limit.
     pub(super) fn bounded<T: FromStr<Err: Display>, M: PartialOrd>(
         &self,
         name: &str,
@@ -77,14 +75,14 @@ impl Reader<'_> {
         Err(self.value(name).map_or_else(|| missing(name), bad))
     }
 
-    /// Whole seconds; none is never.
+    /// Whole seconds; `None` disables it.
     pub(super) fn reconcile(&self) -> Result<Option<Duration>, Error> {
-        let seconds = |Span(time): &Span| time.as_secs() + u64::from(time.subsec_nanos() > 0);
+        let seconds = |DurationArg(time): &DurationArg| time.as_secs() + u64::from(time.subsec_nanos() > 0);
         let span = self.bounded("reconcile", RECONCILE_S, seconds, |s| format!("{s}s"))?;
         Ok(Some(Duration::from_secs(seconds(&span))).filter(|every| !every.is_zero()))
     }
 
-    /// `verify`, with `trusted` where signatures are verified; nothing else looks at it.
+    /// `verify`, with `trusted` for signatures; other modes ignore `trusted`.
     pub(super) fn verify(&self) -> Result<Verify, Error> {
         let trusted = self.optional("trusted")?.map(|KnownBlock(height, hash)| (height, hash));
         let Checks(verify) = self.one("verify")?;
@@ -124,7 +122,7 @@ impl Reader<'_> {
         let days = |hours: &u64| {
             if hours.is_multiple_of(24) { format!("{}d", hours / 24) } else { format!("{hours}h") }
         };
-        let hours = |Span(time): &Span| time.as_secs() / 3_600;
+        let hours = |DurationArg(time): &DurationArg| time.as_secs() / 3_600;
         let unseen = |name| self.bounded(name, UNSEEN, |n| *n, usize::to_string);
         Ok(Some(RouteSettings {
             registry: PathBuf::from(registry),
@@ -152,7 +150,7 @@ impl Reader<'_> {
     }
 }
 
-/// Says that the setting `name` is needed.
+/// The error for the missing setting `name`.
 pub(crate) fn missing(name: &str) -> Error {
     let key = keys::known(name);
     Error::Missing { name: key.name, flag: key.flag, env: key.env }
@@ -169,7 +167,7 @@ impl FromStr for Text {
     }
 }
 
-/// Where to listen.
+/// A socket address.
 pub(super) struct Address(pub(super) SocketAddr);
 
 impl FromStr for Address {
@@ -189,30 +187,6 @@ impl FromStr for Proxy {
 
     fn from_str(text: &str) -> Result<Self, BadText> {
         text.parse().map(Self).map_err(|_| BadText::new(text, "an IP address, such as 10.0.0.1 or fd00::1"))
-    }
-}
-
-/// A filter of logs, checked and kept as text: the filter itself cannot be cloned.
-pub(super) struct Filter(pub(super) String);
-
-impl FromStr for Filter {
-    type Err = BadText;
-
-    fn from_str(text: &str) -> Result<Self, BadText> {
-        match EnvFilter::try_new(text) {
-            Ok(_) => Ok(Self(text.to_owned())),
-            Err(error) => {
-                Err(BadText::new(text, format!("a log filter such as info or info,ingest=debug: {error}")))
-            }
-        }
-    }
-}
-
-impl FromStr for LogFormat {
-    type Err = BadText;
-
-    fn from_str(text: &str) -> Result<Self, BadText> {
-        choice(text, &[("text", Self::Text), ("json", Self::Json)])
     }
 }
 

@@ -1,4 +1,4 @@
-//! The texts of values: times, bytes, bounded numbers, names of choices. Each refuses with the text and what is allowed.
+//! Parsers of durations, byte sizes, rates and choices. Each error has the text and the allowed form.
 
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use web::limits::Rate;
 
-/// A text that is no value of its kind.
+/// A text that does not parse.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {wanted}")]
 pub(crate) struct BadText {
@@ -22,9 +22,9 @@ impl BadText {
 
 /// A length of time such as `250ms`, `2s`, `1m`, `6h` or `30d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span(pub(crate) Duration);
+pub(crate) struct DurationArg(pub(crate) Duration);
 
-impl FromStr for Span {
+impl FromStr for DurationArg {
     type Err = BadText;
 
     fn from_str(text: &str) -> Result<Self, BadText> {
@@ -121,10 +121,10 @@ mod tests {
 
     #[test]
     fn times_and_bytes_are_read_with_their_units() {
-        assert_eq!("250ms".parse(), Ok(Span(Duration::from_millis(250))));
-        assert_eq!("2m".parse(), Ok(Span(Duration::from_mins(2))));
-        assert_eq!("6h".parse(), Ok(Span(Duration::from_hours(6))));
-        assert_eq!("30d".parse(), Ok(Span(Duration::from_hours(720))));
+        assert_eq!("250ms".parse(), Ok(DurationArg(Duration::from_millis(250))));
+        assert_eq!("2m".parse(), Ok(DurationArg(Duration::from_mins(2))));
+        assert_eq!("6h".parse(), Ok(DurationArg(Duration::from_hours(6))));
+        assert_eq!("30d".parse(), Ok(DurationArg(Duration::from_hours(720))));
         assert_eq!("64KiB".parse(), Ok(ByteSize(65_536)));
         assert_eq!("12".parse(), Ok(ByteSize(12)));
     }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn texts_without_unit_or_number_are_refused() {
         for text in ["", "5", "ms", "-1s", "1w", "1.5s", "99999999999999999999s", "18446744073709551615m"] {
-            assert!(text.parse::<Span>().is_err(), "{text}");
+            assert!(text.parse::<DurationArg>().is_err(), "{text}");
         }
         for text in ["", "MiB", "1MB", "-1", "99999999999GiB"] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");

@@ -1,31 +1,36 @@
-//! A setting's value as it was written, with the place where it was written.
+//! Raw values of settings with their source, and configuration errors.
 //!
-//! What must hold: whatever the source, a value is parsed by the same code, and what is wrong with it is said with its
-//! place, its name and what is allowed; a secret in an address is not repeated.
+//! # Invariants
+//! * The same code parses values of every source.
+//! * An error names the source, the setting and the allowed values. It never repeats credentials of a URL.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::keys::Key;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum Source {
     Default,
     File { path: PathBuf, line: usize },
     Environment,
     Flag,
 }
 
-/// One or more texts, and where they were found.
+/// Values by the name of their setting.
+pub(crate) type Values = BTreeMap<&'static str, Value>;
+
+/// One or more texts and their source.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) texts: Vec<String>,
-    pub(crate) origin: Origin,
+    pub(crate) source: Source,
 }
 
-/// What is wrong with a setting. Ends the program as wrong usage.
+/// An invalid setting. The program exits with the code of wrong usage.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{place}: {reason}")]
@@ -38,7 +43,7 @@ pub(crate) enum Error {
 
 impl Value {
     /// A value from flags or the environment, where lists are separated by commas.
-    pub(crate) fn split(key: &Key, texts: impl IntoIterator<Item = String>, origin: Origin) -> Self {
+    pub(crate) fn split(key: &Key, texts: impl IntoIterator<Item = String>, source: Source) -> Self {
         let mut parts = Vec::new();
         for text in texts {
             if key.many {
@@ -47,7 +52,7 @@ impl Value {
                 parts.push(text);
             }
         }
-        Self { texts: parts, origin }
+        Self { texts: parts, source }
     }
 
     /// Every text, parsed.
@@ -64,17 +69,17 @@ impl Value {
         }
     }
 
-    /// Says that the value will not do. `reason` repeats the value, unless it is secret.
+    /// The error for an invalid value. `reason` repeats the value unless it is secret.
     pub(crate) fn bad(&self, key: &Key, reason: String) -> Error {
         Error::Bad { place: self.place(key), reason }
     }
 
     fn place(&self, key: &Key) -> String {
-        match &self.origin {
-            Origin::Default => format!("the default of `{}`", key.name),
-            Origin::File { path, line } => format!("{} line {line}: `{}`", path.display(), key.name),
-            Origin::Environment => format!("environment variable {}", key.env),
-            Origin::Flag => format!("--{}", key.flag),
+        match &self.source {
+            Source::Default => format!("the default of `{}`", key.name),
+            Source::File { path, line } => format!("{} line {line}: `{}`", path.display(), key.name),
+            Source::Environment => format!("environment variable {}", key.env),
+            Source::Flag => format!("--{}", key.flag),
         }
     }
 }
@@ -87,22 +92,22 @@ mod tests {
     #[test]
     fn several_values_are_separated_by_commas_and_repetition() {
         let key = known("comet");
-        let value = Value::split(key, ["a, b".to_owned(), "c".to_owned()], Origin::Flag);
+        let value = Value::split(key, ["a, b".to_owned(), "c".to_owned()], Source::Flag);
         assert_eq!(value.texts, ["a", "b", "c"]);
-        let one = Value::split(known("log"), ["info,ingest=debug".to_owned()], Origin::Flag);
+        let one = Value::split(known("log"), ["info,ingest=debug".to_owned()], Source::Flag);
         assert_eq!(one.texts, ["info,ingest=debug"]);
     }
 
     #[test]
     fn a_bad_value_is_named_with_its_place() {
         let key = known("look_ahead");
-        let said = |origin| {
-            let value = Value { texts: vec!["x".to_owned()], origin };
+        let said = |source| {
+            let value = Value { texts: vec!["x".to_owned()], source };
             value.parse::<u64>(key).unwrap_err().to_string()
         };
-        let file = Origin::File { path: "cairn.toml".into(), line: 3 };
+        let file = Source::File { path: "cairn.toml".into(), line: 3 };
         assert!(said(file).starts_with("cairn.toml line 3: `look_ahead`: "));
-        assert!(said(Origin::Environment).starts_with("environment variable CAIRN_LOOK_AHEAD: "));
-        assert!(said(Origin::Flag).starts_with("--look-ahead: "));
+        assert!(said(Source::Environment).starts_with("environment variable CAIRN_LOOK_AHEAD: "));
+        assert!(said(Source::Flag).starts_with("--look-ahead: "));
     }
 }

@@ -15,5 +15,5 @@ mod routes;
 mod shop;
 #[path = "../socket/mod.rs"]
 mod socket;
-mod takeover;
+mod upgrade;
 mod waiting;

@@ -4,8 +4,8 @@
 //! {"height":7,"block":{…},"txs":[…],"evm_txs":[…],"internal_txs":[…]}
 //! ```
 //!
-//! `internal_txs` is null where the call frames are not known: above the last height that has them, and where the node had
-//! pruned what traces need.
+//! `internal_txs` is null where the call frames are not known: above the last height that has them, and where the node
+//! had pruned what traces need.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -39,7 +39,7 @@ struct Export<'a> {
 }
 
 impl Export<'_> {
-    /// What lists and ranked sets are held together by, and what the database says of itself.
+    /// Metadata of lists and ranked sets, undo records, and metadata of the database.
     fn structures(&mut self) -> anyhow::Result<()> {
         for spec in [store::COUNT, store::RANK] {
             self.lines(spec, |key, value| {

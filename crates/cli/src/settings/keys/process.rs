@@ -1,4 +1,4 @@
-//! What the process keeps and says of itself.
+//! Storage, metrics and logs of the process.
 
 use super::{Key, Scope};
 

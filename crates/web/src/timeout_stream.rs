@@ -1,11 +1,12 @@
-//! The socket of one client as hyper sees it: what hyper leaves open about slow and malformed clients is here.
+//! A client socket with read, idle and write timeouts, JSON errors for malformed heads, and a lingering close.
 //!
-//! * A head that takes too long, an idle connection and an answer that nobody takes are closed. (hyper's own
-//!   timeout for heads also runs between two requests, so it cannot be shorter than the keep-alive.)
-//! * hyper refuses a head that it cannot take with an empty answer; the client gets the JSON that every other
-//!   refusal has. Known by this: it is written while no request is being answered.
-//! * A client that is refused while it still sends is read for a moment more: closing at once would make its
-//!   kernel throw the refusal away (RFC 9112 §9.6).
+//! * Timeouts close a connection whose head takes too long, that stays idle, or whose client does not read the
+//!   response.
+//!   (hyper's own head timeout also runs between two requests, so it cannot be shorter than the keep-alive time.)
+//! * hyper answers a head that it cannot parse with an empty response. This stream replaces it by the JSON body of
+//!   every other error. It recognises hyper's response because it is written while no request is in progress.
+//! * After an error response the stream reads a little longer (lingering close, RFC 9112 §9.6): an immediate close
+//!   makes the client's kernel discard the response if the client is still sending.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,72 +19,72 @@ use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::alarm::Alarm;
-use crate::answer::Progress;
+use crate::lazy_timeout::LazyTimeout;
 use crate::limits::Limits;
 use crate::refusal::Refusal;
+use crate::response_body::ConnState;
 
-/// How long, and for how many bytes, a refused client is still read.
+/// Time and byte limits of a lingering close.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 1 << 20;
 
-/// What a first line has beside its target: `OPTIONS  HTTP/1.1` and its end, and some.
+/// Bytes of a request line besides its target: `OPTIONS  HTTP/1.1`, the line end, and some reserve.
 pub(crate) const REQUEST_LINE: usize = 64;
 
-/// A socket with timeouts; see the module.
-pub(crate) struct Wire {
+/// A socket with timeouts; see the module documentation.
+pub(crate) struct TimeoutStream {
     stream: TcpStream,
-    progress: Arc<Progress>,
+    conn: Arc<ConnState>,
     limits: Arc<Limits>,
-    /// A line for every refusal made here, with its end of line, or nothing.
+    /// Empty, or a header line with its line end, for every error response written here.
     extra_header: &'static str,
-    awaited: Awaited,
-    /// Bytes of the first line since the last answer, as far as it has come, and whether all of it has.
+    read_state: ReadState,
+    /// Bytes received of the request line since the last response, and whether it is complete.
     first_line: usize,
     line_seen: bool,
-    reading: Alarm,
-    writing: Alarm,
-    /// What is left of a refusal made here.
+    reading: LazyTimeout,
+    writing: LazyTimeout,
+    /// Unsent bytes of an error response written here.
     refusal: Bytes,
     lingered: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
-enum Awaited {
+enum ReadState {
     /// The rest of a head, or the first head of the connection.
     Head,
-    /// Another request, if there is to be one.
+    /// The next request, if any.
     Request,
 }
 
-impl Wire {
+impl TimeoutStream {
     pub(crate) fn new(
         stream: TcpStream,
-        progress: Arc<Progress>,
+        conn: Arc<ConnState>,
         limits: Arc<Limits>,
         extra_header: &'static str,
     ) -> Self {
         Self {
             stream,
-            progress,
+            conn,
             limits,
             extra_header,
-            awaited: Awaited::Head,
+            read_state: ReadState::Head,
             first_line: 0,
             line_seen: false,
-            reading: Alarm::default(),
-            writing: Alarm::default(),
+            reading: LazyTimeout::default(),
+            writing: LazyTimeout::default(),
             refusal: Bytes::new(),
             lingered: None,
         }
     }
 
     fn received(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() || !self.progress.is_idle() {
+        if bytes.is_empty() || !self.conn.is_idle() {
             return;
         }
-        if let Awaited::Request = self.awaited {
-            self.awaited = Awaited::Head;
+        if let ReadState::Request = self.read_state {
+            self.read_state = ReadState::Head;
             self.reading.clear();
         }
         if !self.line_seen {
@@ -93,28 +94,28 @@ impl Wire {
         }
     }
 
-    /// What to do when nothing came: go on waiting, say that the client is gone, or fail.
-    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.progress.is_idle() {
+    /// Called when no bytes are available: pending, end of stream (idle connection), or a timeout error.
+    fn poll_read_timeout(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.conn.is_idle() {
             return Poll::Pending;
         }
-        match self.awaited {
-            Awaited::Head => {
+        match self.read_state {
+            ReadState::Head => {
                 ready!(self.reading.poll(cx, self.limits.head_read));
                 Poll::Ready(Err(io::Error::new(
                     io::ErrorKind::TimedOut,
                     "the head of a request took too long",
                 )))
             }
-            Awaited::Request => {
+            ReadState::Request => {
                 ready!(self.reading.poll(cx, self.limits.keep_alive));
                 Poll::Ready(Ok(()))
             }
         }
     }
 
-    /// Lets a write wait only for so long.
-    fn poll_written(
+    /// Limits how long a write may be pending.
+    fn poll_write_timeout(
         &mut self,
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
@@ -126,22 +127,25 @@ impl Wire {
             }
             Poll::Pending => {
                 ready!(self.writing.poll(cx, self.limits.write_stall));
-                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes no answer")))
+                Poll::Ready(Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the client does not read the response",
+                )))
             }
         }
     }
 
-    /// Replaces what hyper says by itself.
-    fn refuse(&mut self, automatic: &[u8]) {
-        self.progress.linger();
+    /// Replaces an error response that hyper generated.
+    fn refuse(&mut self, from_hyper: &[u8]) {
+        self.conn.linger();
         let line_is_short = self.line_seen && self.first_line <= self.limits.target + REQUEST_LINE;
-        self.refusal = refusal(automatic, &self.limits, line_is_short, self.extra_header);
+        self.refusal = refusal(from_hyper, &self.limits, line_is_short, self.extra_header);
     }
 
-    fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_write_error(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.refusal.is_empty() {
             let written = Pin::new(&mut self.stream).poll_write(cx, &self.refusal);
-            let n = ready!(self.poll_written(cx, written))?;
+            let n = ready!(self.poll_write_timeout(cx, written))?;
             if n == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -166,7 +170,7 @@ impl Wire {
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for TimeoutStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -174,7 +178,7 @@ impl AsyncRead for Wire {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(cx, buffer) {
-            Poll::Pending => self.poll_silence(cx),
+            Poll::Pending => self.poll_read_timeout(cx),
             Poll::Ready(read) => {
                 self.received(&buffer.filled()[before..]);
                 Poll::Ready(read)
@@ -183,14 +187,14 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for TimeoutStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if self.progress.is_idle() {
+        if self.conn.is_idle() {
             self.refuse(bytes);
             return Poll::Ready(Ok(bytes.len()));
         }
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.poll_written(cx, written)
+        self.poll_write_timeout(cx, written)
     }
 
     fn poll_write_vectored(
@@ -198,13 +202,13 @@ impl AsyncWrite for Wire {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if self.progress.is_idle() {
+        if self.conn.is_idle() {
             let bytes = slices.iter().flat_map(|slice| slice.iter().copied()).collect::<Vec<_>>();
             self.refuse(&bytes);
             return Poll::Ready(Ok(bytes.len()));
         }
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.poll_written(cx, written)
+        self.poll_write_timeout(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -212,15 +216,15 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_refusal(cx))?;
+        ready!(self.poll_write_error(cx))?;
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
-        if self.progress.flush() {
-            self.awaited = Awaited::Request;
+        if self.conn.flush() {
+            self.read_state = ReadState::Request;
             self.first_line = 0;
             self.line_seen = false;
             self.reading.clear();
-            // hyper may be waiting for bytes since before the answer, when that was no idle wait.
-            if self.poll_silence(cx).is_ready() {
+            // A read that hyper began before the response was not an idle wait; restart it as one.
+            if self.poll_read_timeout(cx).is_ready() {
                 cx.waker().wake_by_ref();
             }
         }
@@ -228,25 +232,25 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_refusal(cx))?;
+        ready!(self.poll_write_error(cx))?;
         if self.lingered.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
             self.reading.clear();
             self.lingered = Some(0);
         }
-        if self.progress.lingers() {
+        if self.conn.lingers() {
             ready!(self.poll_linger(cx));
         }
         Poll::Ready(Ok(()))
     }
 }
 
-/// hyper's empty refusal with a JSON body; its other headers (the date, the closing) stay.
-fn refusal(automatic: &[u8], limits: &Limits, line_is_short: bool, extra_header: &str) -> Bytes {
-    let head = String::from_utf8_lossy(automatic);
+/// hyper's empty error response with a JSON body; its other headers (`date`, `connection: close`) stay.
+fn refusal(from_hyper: &[u8], limits: &Limits, line_is_short: bool, extra_header: &str) -> Bytes {
+    let head = String::from_utf8_lossy(from_hyper);
     let status = head.get(9..12).and_then(|code| code.parse().ok()).unwrap_or(StatusCode::BAD_REQUEST);
     let (status, message) = match status {
-        // hyper gives up on a head, not on a line: unless the first is short, it is the target.
+        // hyper limits the whole head: unless the request line is short, the target is too long.
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE if line_is_short => (status, headers_too_large(limits)),
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE | StatusCode::URI_TOO_LONG => {
             (StatusCode::URI_TOO_LONG, target_too_long(limits))

@@ -1,4 +1,4 @@
-//! The settings as flags and environment variables of a command.
+//! Flags and environment variables of a command, as clap arguments derived from the table of settings.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -8,42 +8,42 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
+use super::file;
 use super::keys::{KEYS, Key, Scope};
-use super::value::{Origin, Value};
-use super::{Values, file};
+use super::value::{Error, Source, Value, Values};
 
 const CONFIG: &str = "config";
 
-/// The settings that a command has.
+/// A group of settings that a command accepts.
 pub(crate) trait Group {
-    /// Theirs.
+    /// The scopes of the group.
     const SCOPES: &'static [Scope];
 
-    /// Other flags for some of them, by name.
+    /// Flag aliases: name of the setting, alias.
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
 }
 
-/// Of commands that run for a while.
+/// Settings of commands that only log.
 #[derive(Clone, Debug)]
 pub(crate) struct Log;
 
-/// Of commands that work on a data directory.
+/// Settings of commands on a data directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Data;
 
-/// Of commands that ask a node.
+/// Settings of commands that query a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Node;
 
-/// Of `query`: all, too.
+/// Settings of `query`: all.
 #[derive(Clone, Debug)]
 pub(crate) struct Follower;
 
-/// Of `run` and `ingest`: all.
+/// Settings of `run` and `ingest`: all.
 #[derive(Clone, Debug)]
 pub(crate) struct Service;
 
-/// Of `route`.
+/// Settings of `route`.
 #[derive(Clone, Debug)]
 pub(crate) struct Router;
 
@@ -77,24 +77,24 @@ impl Group for Follower {
     const ALIASES: &'static [(&'static str, &'static str)] = &[("data", "follow")];
 }
 
-/// What flags and environment give of the settings of `G`, and which file they stand on.
+/// The settings of group `G` from flags and environment, and the path of the configuration file.
 #[derive(Clone, Debug)]
-pub(crate) struct Given<G> {
+pub(crate) struct Sources<G> {
     file: Option<PathBuf>,
     values: Values,
     group: PhantomData<G>,
 }
 
-impl<G> Given<G> {
-    /// File < environment < flags.
-    pub(crate) fn merged(self) -> Result<Values, super::Error> {
+impl<G> Sources<G> {
+    /// Merges the sources: file < environment < flags.
+    pub(crate) fn merged(self) -> Result<Values, Error> {
         let mut values = self.file.as_deref().map(file::read).transpose()?.unwrap_or_default();
         values.extend(self.values);
         Ok(values)
     }
 }
 
-impl<G: Group> Args for Given<G> {
+impl<G: Group> Args for Sources<G> {
     fn augment_args(command: Command) -> Command {
         let config = Arg::new(CONFIG)
             .long(CONFIG)
@@ -117,7 +117,7 @@ impl<G: Group> Args for Given<G> {
     }
 }
 
-impl<G: Group> FromArgMatches for Given<G> {
+impl<G: Group> FromArgMatches for Sources<G> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut values = Values::new();
         for key in keys::<G>() {
@@ -131,11 +131,11 @@ impl<G: Group> FromArgMatches for Given<G> {
                 })
             };
             let texts = raw.map(text).collect::<Result<Vec<_>, _>>()?;
-            let origin = match matches.value_source(key.name) {
-                Some(ValueSource::EnvVariable) => Origin::Environment,
-                _ => Origin::Flag,
+            let source = match matches.value_source(key.name) {
+                Some(ValueSource::EnvVariable) => Source::Environment,
+                _ => Source::Flag,
             };
-            values.insert(key.name, Value::split(key, texts, origin));
+            values.insert(key.name, Value::split(key, texts, source));
         }
         Ok(Self { file: matches.get_one::<PathBuf>(CONFIG).cloned(), values, group: PhantomData })
     }

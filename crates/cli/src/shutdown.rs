@@ -1,6 +1,7 @@
-//! Ctrl-C and SIGTERM: the first asks everything to stop, the second ends the process at once. So does the terminal that the
-//! process was started in, when it is closed (SIGHUP); to a process without a terminal, a service, SIGHUP means that its
-//! settings are to be read again (`reread`).
+//! Signal handling: the first SIGINT or SIGTERM stops the process cleanly, the second exits at once.
+//!
+//! With a terminal, SIGHUP (the terminal was closed) is a clean stop. Without one, as a service, it reloads the
+//! settings (`reload`).
 
 use std::io::{self, IsTerminal as _};
 
@@ -8,7 +9,7 @@ use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// What a shell reports of a program that SIGINT ended.
+/// The exit code of a shell for a program ended by SIGINT.
 const INTERRUPTED: i32 = 130;
 
 /// Becomes true when the process is asked to stop. Call it within a tokio runtime.
@@ -24,13 +25,13 @@ pub(crate) fn watch() -> anyhow::Result<watch::Receiver<bool>> {
                 _ = interrupts.recv() => {}
                 _ = terminations.recv() => {}
                 () = hangup(&mut hangups) => {
-                    // The shell and the system may both send it: it never ends the process at once.
+                    // The shell and the system may both send SIGHUP, so a second one does not exit at once.
                     stop.send_replace(true);
                     continue;
                 }
             }
             if stop.send_replace(true) {
-                // Somebody does not want to wait. What is committed is whole, so this is safe.
+                // Exit without waiting. Commits are atomic, so this is safe.
                 std::process::exit(INTERRUPTED);
             }
             tracing::info!("stopping; once more to end at once");
@@ -39,7 +40,7 @@ pub(crate) fn watch() -> anyhow::Result<watch::Receiver<bool>> {
     Ok(stopped)
 }
 
-/// Whether the process was started in a terminal that it is to end with.
+/// Whether the process has a terminal, and stops with it.
 pub(crate) fn has_terminal() -> bool {
     io::stdin().is_terminal() || io::stderr().is_terminal()
 }

@@ -1,8 +1,9 @@
-//! What becomes of a connection that leaves HTTP behind: a handler of [`crate::raw`] answers 101 and takes the socket.
+//! HTTP protocol upgrade (101): a handler of [`crate::raw`] takes over the socket.
 //!
-//! Must hold: a connection that was taken over counts as one to [`crate::limits::Limits::connections`] until the end,
-//! is closed when the server stops, and no longer has timeouts, but for a peer that takes nothing of what is written
-//! ([`crate::limits::Limits::write_stall`]). How much is read at once, and what is answered when, is up to the handler.
+//! # Invariants
+//! * An upgraded connection counts towards [`crate::limits::Limits::connections`] until it ends, and closes when the
+//!   server stops.
+//! * Its only timeout is [`crate::limits::Limits::write_stall`]. Read sizes and timing are up to the handler.
 
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -14,15 +15,15 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The socket of a client after its last HTTP answer, from the first byte that is no HTTP on.
+/// The socket of a client after its last HTTP response.
 #[derive(Debug)]
 pub struct Socket(TokioIo<Upgraded>);
 
-/// What is done with the socket; the connection is closed when that ends.
-pub struct TakeOver(Box<dyn FnOnce(Socket) -> BoxFuture<'static, ()> + Send>);
+/// The task that takes over the socket; the connection closes when it ends.
+pub struct Upgrade(Box<dyn FnOnce(Socket) -> BoxFuture<'static, ()> + Send>);
 
-impl TakeOver {
-    /// Goes on with `then`. It is dropped at an await of its own when the server stops.
+impl Upgrade {
+    /// Runs `then` with the socket. The future is dropped when the server stops.
     pub fn new<F>(then: impl FnOnce(Socket) -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -31,23 +32,23 @@ impl TakeOver {
     }
 }
 
-impl fmt::Debug for TakeOver {
+impl fmt::Debug for Upgrade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TakeOver")
+        f.write_str("Upgrade")
     }
 }
 
-/// A take-over that waits for the answer 101 to leave.
-pub(crate) struct Agreed {
+/// An upgrade that waits until the 101 response is sent.
+pub(crate) struct PendingUpgrade {
     pub(crate) socket: OnUpgrade,
-    pub(crate) take_over: TakeOver,
+    pub(crate) upgrade: Upgrade,
 }
 
-impl Agreed {
-    /// Runs the take-over to its end. Call it when hyper is done with the connection.
+impl PendingUpgrade {
+    /// Runs the upgrade to its end. Call it after hyper has finished with the connection.
     pub(crate) async fn run(self) {
         match self.socket.await {
-            Ok(socket) => (self.take_over.0)(Socket(TokioIo::new(socket))).await,
+            Ok(socket) => (self.upgrade.0)(Socket(TokioIo::new(socket))).await,
             Err(error) => tracing::debug!(error = %error, "the connection did not leave HTTP"),
         }
     }

@@ -1,32 +1,32 @@
-//! Settings that change while the program runs: on SIGHUP they are read again, and what is logged changes with them. A
-//! process that was started in a terminal stops instead (`interrupt`).
+//! Settings reload on SIGHUP: applies the log filter. A process with a terminal stops on SIGHUP instead (`shutdown`).
 //!
-//! What must hold: a file that cannot be read or has errors changes nothing, and the log says why; of the other settings it
-//! says which are not those that the program runs with, and that they wait for the next start.
+//! # Invariants
+//! * A file that is unreadable or invalid changes nothing, and the error is logged.
+//! * Other changed settings are logged as pending until the next start.
 
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::interrupt;
-use crate::logging::Dial;
-use crate::settings::given::Given;
+use crate::logging::FilterHandle;
+use crate::settings::sources::Sources;
 use crate::settings::{Settings, Values, print};
+use crate::shutdown;
 
-/// Listens to SIGHUP from now on, for as long as the process runs, which it does with the values in `running`. Call it
-/// within a tokio runtime.
+/// Installs the SIGHUP handler for the lifetime of the process. `running` are the current values. Call it within a
+/// tokio runtime.
 pub(crate) fn on_hangup<G: Clone + Send + 'static>(
-    given: Given<G>,
+    sources: Sources<G>,
     running: Values,
-    dial: Dial,
+    filter_handle: FilterHandle,
 ) -> anyhow::Result<()> {
-    if interrupt::has_terminal() {
-        // There the signal says that the terminal is gone.
+    if shutdown::has_terminal() {
+        // With a terminal, the signal means that the terminal was closed.
         return Ok(());
     }
     let mut hangups = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {
-            let read = given.clone().merged().and_then(|values| Ok((Settings::new(&values)?, values)));
+            let read = sources.clone().merged().and_then(|values| Ok((Settings::new(&values)?, values)));
             let (settings, values) = match read {
                 Ok(read) => read,
                 Err(error) => {
@@ -34,7 +34,7 @@ pub(crate) fn on_hangup<G: Clone + Send + 'static>(
                     continue;
                 }
             };
-            if let Err(error) = dial.turn(&settings.log.filter) {
+            if let Err(error) = filter_handle.set(&settings.log.filter) {
                 tracing::error!(%error, "SIGHUP: the log stays as it was");
                 continue;
             }

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use web::limits::Limits;
 use web::raw::{RawReply, serve_raw};
-use web::takeover::TakeOver;
+use web::upgrade::Upgrade;
 
 /// A server on a runtime of its own, stopped when dropped.
 struct Node {
@@ -60,7 +60,7 @@ async fn answer(request: Request<Bytes>) -> RawReply {
     if request.uri().path() == "/no" {
         *response.status_mut() = StatusCode::FORBIDDEN;
     }
-    let echo = TakeOver::new(|mut socket| async move {
+    let echo = Upgrade::new(|mut socket| async move {
         while let Ok(byte) = socket.read_u8().await {
             socket.write_all(&[byte]).await.unwrap();
             socket.flush().await.unwrap();
@@ -69,7 +69,7 @@ async fn answer(request: Request<Bytes>) -> RawReply {
             }
         }
     });
-    RawReply::TakeOver(response, echo)
+    RawReply::Upgrade(response, echo)
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! A timeout that costs almost nothing while it does not strike.
+//! A lazily reset timeout, almost free while it does not fire.
 //!
-//! A timer that is already set to an earlier moment is left alone: it wakes once for nothing and is set again.
-//! So a connection that is never slow touches the runtime's timer a few times a minute, not for each request.
+//! A timer that is already set to an earlier deadline stays: it wakes once without effect and is reset then. A
+//! connection that is never slow therefore touches the runtime's timer a few times a minute instead of once per
+//! request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,14 +10,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Waits from the first poll after [`Alarm::clear`].
+/// Measures from the first poll after [`LazyTimeout::clear`].
 #[derive(Default)]
-pub(crate) struct Alarm {
+pub(crate) struct LazyTimeout {
     deadline: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Alarm {
+impl LazyTimeout {
     /// The next poll starts the wait.
     pub(crate) fn clear(&mut self) {
         self.deadline = None;
@@ -44,8 +45,8 @@ mod tests {
 
     use super::*;
 
-    /// How long the alarm takes after `before` of another wait.
-    async fn rings_after(alarm: &mut Alarm, wait: Duration) -> Duration {
+    /// The time until the timeout fires.
+    async fn rings_after(alarm: &mut LazyTimeout, wait: Duration) -> Duration {
         let start = Instant::now();
         poll_fn(|cx| alarm.poll(cx, wait)).await;
         start.elapsed()
@@ -56,7 +57,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let (short, long) = (Duration::from_millis(20), Duration::from_hours(1));
-            let mut alarm = Alarm::default();
+            let mut alarm = LazyTimeout::default();
             for before in [long, short] {
                 assert!(poll_fn(|cx| Poll::Ready(alarm.poll(cx, before))).await.is_pending());
                 alarm.clear();

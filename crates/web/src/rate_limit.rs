@@ -1,13 +1,15 @@
-//! Who a client is, and how often one may ask: a token bucket for each address.
+//! Rate limiting of clients by a token bucket per address (generic cell rate algorithm, GCRA), and client identity.
 //!
-//! What must hold: a request is let in or refused by its head alone; the table of buckets has a bound; a client says
-//! nothing about itself that counts, unless a proxy that the operator named passes it on. Paths with a rate of their own
-//! have buckets of their own, so the number of tables is that of the settings.
+//! GCRA (ITU-T I.371 annex A) stores one instant per bucket: the time at which it is full again. A client without an
+//! entry has a full bucket. The table is an LRU cache: the evicted client has been idle longest, so its bucket is the
+//! most likely to be full. An attacker with enough addresses to evict its own entry could as well use a new address
+//! each time.
 //!
-//! A bucket is one moment: when it will be full again (the generic cell rate algorithm, ITU-T I.371 annex A). A client
-//! that is not in the table has a full bucket. When the table is full, the client that has been silent for longest is
-//! forgotten: of all, its bucket is the most likely to be full. Who has so many addresses that it pushes its own out
-//! could as well ask from a new one each time.
+//! # Invariants
+//! * The head of a request alone decides whether it is admitted.
+//! * The number of buckets is bounded. A path with its own rate has its own table, so settings fix the number of
+//!   tables.
+//! * `X-Forwarded-For` is read only from proxies that the operator configured.
 
 use std::hash::RandomState;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -23,13 +25,13 @@ use crate::clock::Clock;
 use crate::limits::{Limits, PathRate, Rate};
 use crate::refusal::Refusal;
 
-/// Clients that are known at once: some 6 MB.
+/// Entries of one table: about 6 MB.
 const CLIENTS: NonZeroUsize = NonZeroUsize::new(1 << 16).unwrap();
 
-/// Where a proxy says for whom it asks: the client first, and each proxy adds whom it was asked by.
+/// Header with the addresses that a request came through: the client first; each proxy appends its peer.
 const FORWARDED: &str = "x-forwarded-for";
 
-/// The clients of a server.
+/// Client identification and rate limits of a server.
 pub(crate) struct Clients {
     proxies: Vec<IpAddr>,
     rate: Option<Rates>,
@@ -56,18 +58,18 @@ impl Clients {
         }
     }
 
-    /// Whose a connection from `peer` is; nobody's if that is a proxy of ours.
-    pub(crate) fn caller(&self, peer: IpAddr) -> Option<Client> {
+    /// The client of a connection from `peer`; `None` for a trusted proxy.
+    pub(crate) fn client_of_peer(&self, peer: IpAddr) -> Option<Client> {
         (!self.proxies.contains(&peer.to_canonical())).then(|| Client::from(peer))
     }
 
-    /// Whose a request is.
-    pub(crate) fn asker(&self, peer: IpAddr, headers: &HeaderMap) -> Client {
+    /// The client of a request, behind trusted proxies if any.
+    pub(crate) fn client_of_request(&self, peer: IpAddr, headers: &HeaderMap) -> Client {
         Client::from(origin(peer, headers, &self.proxies))
     }
 
     /// # Errors
-    /// 429 with the time after which the next request is let in, if there is a rate and the client's bucket is empty.
+    /// 429 with `Retry-After` if a rate is configured and the client's bucket is empty.
     pub(crate) fn admit(&self, client: Client, path: &str) -> Result<(), Refusal> {
         if let Some(rates) = &self.rate {
             rates.take(client).map_err(|wait| too_many(rates.rate, wait, ""))?;
@@ -99,13 +101,13 @@ impl Rates {
     }
 }
 
-/// Whether a router takes both for the same path.
+/// Whether the router maps both to the same path.
 fn is_path(asked: &str, path: &str) -> bool {
     asked.strip_suffix('/').unwrap_or(asked).eq_ignore_ascii_case(path)
 }
 
 fn too_many(rate: Rate, wait: Duration, to: &str) -> Refusal {
-    // A whole second more than needed is better than one that is refused again.
+    // Rounded up, so that a client that waits as long as it is asked to is not refused again.
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let Rate { per_second, burst } = rate;
     let message = format!(
@@ -114,31 +116,30 @@ fn too_many(rate: Rate, wait: Duration, to: &str) -> Refusal {
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).with_retry_after(seconds)
 }
 
-/// For whom a request is: the peer, or, if that is a proxy of ours, the nearest address behind it that is none.
+/// The origin of a request: the peer or, behind trusted proxies, the nearest address that is not one of them.
 fn origin(peer: IpAddr, headers: &HeaderMap, proxies: &[IpAddr]) -> IpAddr {
     let peer = peer.to_canonical();
     if !proxies.contains(&peer) {
         return peer;
     }
     let lines = headers.get_all(FORWARDED).iter().rev();
-    // What stands further away than the first foreign address was written by it, and may be invented.
+    // Addresses beyond the first untrusted one were written by that peer and may be forged.
     let mut hops = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')).map(address);
     match hops.find(|hop| hop.is_none_or(|hop| !proxies.contains(&hop))) {
         Some(Some(origin)) => origin,
-        // No address at all, or a text that our own proxy should not have passed on.
+        // No address, or a malformed one that a trusted proxy should not have forwarded.
         Some(None) | None => peer,
     }
 }
 
-/// An address as proxies write it, some with a port.
+/// Parses an address as proxies write it, with or without a port.
 fn address(hop: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(hop.trim_ascii()).ok()?;
     let address = text.parse().or_else(|_| text.parse().map(|socket: SocketAddr| socket.ip()));
     address.ok().map(|address: IpAddr| address.to_canonical())
 }
 
-/// Who shares a bucket: an IPv4 address, or an IPv6 network of 64 bits, which is the least that one customer gets
-/// (RFC 6177).
+/// The unit of rate limiting: an IPv4 address, or an IPv6 /64, the smallest network that a customer gets (RFC 6177).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
     V4(Ipv4Addr),
@@ -168,11 +169,11 @@ fn network(address: Ipv6Addr) -> [u16; 4] {
     [a, b, c, d]
 }
 
-/// For each client, when its bucket is full.
+/// For each client, the time at which its bucket is full again.
 struct Buckets {
-    /// The time that one request takes to be refilled.
+    /// Time to refill one token.
     refill: Duration,
-    /// The time that a whole bucket takes.
+    /// Time to refill an empty bucket.
     depth: Duration,
     full_at: LruCache<Client, Instant, RandomState>,
 }
@@ -180,7 +181,7 @@ struct Buckets {
 impl Buckets {
     fn new(rate: Rate, clients: NonZeroUsize) -> Self {
         let refill = Duration::from_secs(1) / rate.per_second.get();
-        // Addresses are chosen by others, so the hash has a secret (the hasher of the standard library).
+        // A keyed hash (that of the standard library), because clients choose their addresses.
         Self {
             refill,
             depth: refill * rate.burst.get(),
@@ -188,7 +189,7 @@ impl Buckets {
         }
     }
 
-    /// Takes a token, or says how long it is until there is one.
+    /// Takes a token; otherwise the error is the time until there is one.
     fn take(&mut self, client: Client, now: Instant) -> Result<(), Duration> {
         let full_at = self.full_at.get_or_insert_mut(client, || now);
         let after = (*full_at).max(now) + self.refill;
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(buckets.take(us, after(250)), Err(Duration::from_millis(250)));
         // A clock that goes back gives nothing.
         assert!(buckets.take(us, start).is_err());
-        // However long it is silent, it has no more than the bucket.
+        // A long idle time refills the bucket and no more.
         let n_taken = (0..10).filter(|_| buckets.take(us, after(3_600_000)).is_ok()).count();
         assert_eq!(n_taken, 3);
     }
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_forgets_who_was_silent_for_longest() {
+    fn a_full_table_evicts_the_client_that_was_idle_longest() {
         let now = Instant::now();
         let mut buckets = Buckets::new(rate(1, 1), NonZeroUsize::new(2).unwrap());
         let [a, b, c] = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(client);
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_proxy_of_ours_says_for_whom_it_asks() {
+    fn only_a_trusted_proxy_can_forward_a_client_address() {
         assert_eq!(origin_of("192.0.2.1", &["198.51.100.1"]), "192.0.2.1");
         assert_eq!(origin_of("10.0.0.1", &["198.51.100.1"]), "198.51.100.1");
         assert_eq!(origin_of("::ffff:10.0.0.1", &["[2001:db8::1]:443"]), "2001:db8::1");

@@ -1,4 +1,4 @@
-//! `cairn db info` and `cairn db digest`: what a database is of, and one hash over it.
+//! `cairn db info` and `cairn db digest`: summary and content hash of a database.
 
 use std::fmt::Write as _;
 
