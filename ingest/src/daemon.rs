@@ -284,7 +284,7 @@ impl Ingest {
         let by = change(&self.store, "rewind", move |store| {
             if to < first {
                 // No block is before the first one, to be the last one then.
-                rollback::take_back(store, first)?;
+                rollback::force_rollback(store, first)?;
                 return Ok(By::FullRollback);
             }
             Ok(rewind::rewind(store, to)?.by)

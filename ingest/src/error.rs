@@ -13,7 +13,7 @@ pub enum Error {
     Schema(#[from] schema::Error),
     /// Heights cannot be taken back.
     #[error(transparent)]
-    Impossible(#[from] schema::rollback::Impossible),
+    Impossible(#[from] schema::rollback::RollbackError),
     /// The node does not have what the database is compared with.
     #[error("the node has heights {earliest} to {latest} and the database ends at {last}: {remedy}")]
     NothingToCompare {
@@ -242,7 +242,7 @@ impl Error {
 
     /// Whether the disk has no room for more.
     pub(crate) fn is_full(&self) -> bool {
-        use schema::rollback::Impossible::Database;
+        use schema::rollback::RollbackError::Database;
         let (Self::Schema(error) | Self::Impossible(Database(error))) = self else { return false };
         matches!(error, schema::Error::Store(store::Error::NoSpace { .. }))
     }

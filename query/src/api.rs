@@ -17,7 +17,7 @@ use crate::array::Array;
 use crate::cursor::Row;
 use crate::indexer::Indexer;
 use crate::page::page;
-use crate::wire::Paging;
+use crate::params::Paging;
 
 /// The answer `{"<member>":[…],"pagination":{…}}` with the page of `array` that was asked for. `write` appends the
 /// records of the rows it is given, with commas between them.

@@ -1,10 +1,11 @@
 //! Lists as arrays: a length, random access, and the place of a row; ascending always.
 //!
-//! An endpoint says *which* array it shows; how a page is cut out of it is written once ([`crate::page`]). Here are the
-//! arrays of sequences; [`set`] has those of sets that change, and [`wider`] shows a part of a list as rows of the whole.
+//! An endpoint says *which* array it shows; how a page is cut out of it is written once ([`crate::page`]). Here are
+//! the arrays of sequences; [`set`] has those of sets that change, and [`wider`] shows a part of a list as rows of
+//! the whole.
 
+pub mod map_rows;
 pub mod set;
-pub mod wider;
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -28,7 +29,7 @@ pub trait Array {
     fn position(&self, row: &Self::Row) -> Result<u64, Error>;
 
     /// Number of rows up to `row`, that one included if it is among them.
-    fn end(&self, row: &Self::Row) -> Result<u64, Error> {
+    fn upper_bound(&self, row: &Self::Row) -> Result<u64, Error> {
         let at = self.position(row)?;
         let here = self.slice(at..at.saturating_add(1).min(self.len()))?;
         Ok(at + u64::from(here.first().is_some_and(|here| here.to_bytes() == row.to_bytes())))
@@ -58,7 +59,7 @@ impl Array for Run {
         Ok(seq.saturating_sub(self.first).min(self.len))
     }
 
-    fn end(&self, seq: &u64) -> Result<u64, Error> {
+    fn upper_bound(&self, seq: &u64) -> Result<u64, Error> {
         self.position(&seq.saturating_add(1))
     }
 
@@ -104,7 +105,7 @@ impl<L: List> Array for Stored<'_, L> {
         Ok(at.clamp(self.part.start, self.part.end) - self.part.start)
     }
 
-    fn end(&self, seq: &u64) -> Result<u64, Error> {
+    fn upper_bound(&self, seq: &u64) -> Result<u64, Error> {
         self.position(&seq.saturating_add(1))
     }
 
@@ -147,7 +148,7 @@ impl<'a> Union<'a> {
         if let Some(split) = self.known_split(place) {
             return Ok(split);
         }
-        let (mut low, mut high) = (0, self.end()?);
+        let (mut low, mut high) = (0, self.end_seq()?);
         while low < high {
             let middle = low + (high - low) / 2;
             let before: u64 = self.split_at_seq(middle)?.iter().sum();
@@ -157,7 +158,7 @@ impl<'a> Union<'a> {
     }
 
     /// One more than the greatest sequence.
-    fn end(&self) -> Result<u64, Error> {
+    fn end_seq(&self) -> Result<u64, Error> {
         let mut end = 0;
         for part in &self.parts {
             let last = part.slice(part.len() - 1..part.len())?;
@@ -181,7 +182,7 @@ impl Array for Union<'_> {
         Ok(place)
     }
 
-    fn end(&self, seq: &u64) -> Result<u64, Error> {
+    fn upper_bound(&self, seq: &u64) -> Result<u64, Error> {
         self.position(&seq.saturating_add(1))
     }
 

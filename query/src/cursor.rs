@@ -1,10 +1,10 @@
 //! `pagination.key`: what a client hands back to go on from a page.
 //!
-//! Ours is opaque: unpadded base64url of `1 | space | flags | key of a row`, where the key is the row's own in its list
-//! ([`store::Key`]): of a sequence 8 bytes, BE. It names a row, not a place, so it stays right while rows come and go, even
-//! its own; and one list's cursor may be used on the same list with another filter or in the other direction. Cursors of
-//! the deployed servers are read too: base64 (either alphabet, padded or not) of a decimal offset, or of JSON
-//! ([`Row::deployed`]).
+//! Ours is opaque: unpadded base64url of `1 | space | flags | key of a row`, where the key is the row's own in its
+//! list ([`store::Key`]): of a sequence 8 bytes, BE. It names a row, not a place, so it stays right while rows come
+//! and go, even its own; and one list's cursor may be used on the same list with another filter or in the other
+//! direction. Cursors of the deployed servers are read too: base64 (either alphabet, padded or not) of a decimal
+//! offset, or of JSON ([`Row::deployed`]).
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -62,8 +62,8 @@ impl Space {
 
 /// What a list is an array of: it names its place among the others.
 pub trait Row: Key + Clone {
-    /// What the members of a deployed cursor's JSON object, of which there are some, mean on a list of `space`; `None` if
-    /// they are of another list.
+    /// What the members of a deployed cursor's JSON object, of which there are some, mean on a list of `space`;
+    /// `None` if they are of another list.
     fn deployed(space: Space, members: &Map<String, Value>) -> Option<Start<Self>>;
 }
 
@@ -131,8 +131,8 @@ pub fn encode<R: Key>(space: Space, cursor: Cursor<R>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The page that `key` means on a list of `space`; `None` for an empty JSON object, which the deployed server takes for no
-/// key at all.
+/// The page that `key` means on a list of `space`; `None` for an empty JSON object, which the deployed server takes
+/// for no key at all.
 pub fn decode<R: Row>(space: Space, key: &str) -> Result<Option<Start<R>>, BadCursor> {
     // A `+` that was pasted raw into a URL arrives as a blank.
     let key = key.replace(' ', "+");

@@ -1,6 +1,6 @@
 //! What every handler works on: the store, and what is fixed about the database in it.
 
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use chain::Vm;
 use schema::meta::{BlockLane, CallLane, Disabled, Identity, RichLane};
@@ -9,7 +9,7 @@ use schema::{Error, meta};
 use store::{Snapshot, Store};
 use web::refusal::Refusal;
 
-use crate::names::Names;
+use crate::collection_search::CollectionNames;
 
 /// How an absent cursor is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Indexer {
     pub(crate) codec: Codec,
     pub(crate) build: Build,
     pub(crate) empty_cursor: EmptyCursor,
-    pub(crate) names: RwLock<Names>,
+    names: RwLock<CollectionNames>,
 }
 
 impl Indexer {
@@ -61,6 +61,24 @@ impl Indexer {
     /// The one view of the store that answers a request.
     pub(crate) fn view(&self) -> Result<View<'_>, Refusal> {
         Ok(View { snapshot: self.store.snapshot().map_err(Refusal::internal)? })
+    }
+
+    /// A view of the store with the names of exactly that view.
+    pub(crate) fn view_with_names(
+        &self,
+    ) -> Result<(View<'_>, RwLockReadGuard<'_, CollectionNames>), Refusal> {
+        // A thread that panicked while it wrote has left names that say that they are not whole.
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let view = self.view()?;
+        if names.is_current(view.snapshot()).map_err(Refusal::internal)? {
+            return Ok((view, names));
+        }
+        drop((names, view));
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        // Taken under the lock, so that no other thread can have applied later changes.
+        let view = self.view()?;
+        names.update(view.snapshot()).map_err(Refusal::internal)?;
+        Ok((view, RwLockWriteGuard::downgrade(names)))
     }
 
     /// Refuses on a chain without an EVM.

@@ -183,8 +183,8 @@ pub(crate) fn address_of(table: &TableSpec, bytes: &[u8]) -> Result<Option<Accou
         return Ok(None);
     }
     let length = bytes.len();
-    let odd = || Refusal::internal(format!("table `{}`: an address has {length} bytes", table.name));
-    Account::from_bytes(bytes).map(Some).ok_or_else(odd)
+    let malformed = || Refusal::internal(format!("table `{}`: an address has {length} bytes", table.name));
+    Account::from_bytes(bytes).map(Some).ok_or_else(malformed)
 }
 
 fn comma(out: &mut Vec<u8>, i: usize) {

@@ -78,7 +78,7 @@ fn range<R: Row>(array: &dyn Array<Row = R>, request: &PageRequest<R>) -> Result
         (Start::Offset(offset), Ascending) => up_from(total.min(*offset)),
         (Start::Offset(offset), Descending) => down_from(total.saturating_sub(*offset)),
         (Start::Row(After(row)), Ascending) | (Start::Row(Before(row)), Descending) => {
-            up_from(array.end(row)?)
+            up_from(array.upper_bound(row)?)
         }
         (Start::Row(After(row)), Descending) | (Start::Row(Before(row)), Ascending) => {
             down_from(array.position(row)?)

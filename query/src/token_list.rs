@@ -1,7 +1,7 @@
 //! Which array each list of tokens is: two orders, and filters by owner, collection and id.
 //!
-//! What must hold: whatever the filter, the rows are those of the widest list in the same order, so one cursor is good for
-//! all of them.
+//! What must hold: whatever the filter, the rows are those of the widest list in the same order, so one cursor is
+//! good for all of them.
 
 use chain::Account;
 use schema::keys::Owner;
@@ -11,8 +11,8 @@ use store::key::Text;
 use store::{Error, Key as _, Message, Snapshot, Table as _};
 
 use crate::array::Array;
-use crate::array::set::{Found, Set};
-use crate::array::wider::Wider;
+use crate::array::map_rows::MapRows;
+use crate::array::set::{InMemory, Set};
 use crate::cursor::{Row, Space, Start};
 
 /// A token by id, then by the height of its last change, then by collection.
@@ -62,8 +62,8 @@ pub(crate) fn one<R: TokenRow>(
 }
 
 /// An array of at most one token.
-pub(crate) fn at_most<R: TokenRow>(token: Option<&R>) -> Found<'_, R> {
-    Found(token.into_iter().collect())
+pub(crate) fn at_most<R: TokenRow>(token: Option<&R>) -> InMemory<'_, R> {
+    InMemory(token.into_iter().collect())
 }
 
 /// The first collection in the order of keys.
@@ -107,7 +107,7 @@ impl TokenRow for ById {
     fn of_collection(s: &dyn Snapshot, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
         let all = Set::<Tokens>::all(s, collection)?;
         let widen = move |ids| with_heights(s, collection, ids);
-        Ok(Box::new(Wider::new(all, |row: &Self| row.0.clone(), widen)))
+        Ok(Box::new(MapRows::new(all, |row: &Self| row.0.clone(), widen)))
     }
 
     fn of_account(s: &dyn Snapshot, owner: Owner) -> Result<TokenArray<'_, Self>, Error> {
@@ -117,7 +117,7 @@ impl TokenRow for ById {
     fn held(s: &dyn Snapshot, owner: Owner, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
         let held = Set::<Holdings>::all(s, (owner, collection))?;
         let widen = move |ids| with_heights(s, collection, ids);
-        Ok(Box::new(Wider::new(held, |row: &Self| row.0.clone(), widen)))
+        Ok(Box::new(MapRows::new(held, |row: &Self| row.0.clone(), widen)))
     }
 
     fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error> {
@@ -138,7 +138,7 @@ impl TokenRow for ByHeight {
 
     fn of_collection(s: &dyn Snapshot, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
         let all = Set::<TokensByHeight>::all(s, collection)?;
-        Ok(Box::new(Wider::new(all, without_collection, with_collection(collection))))
+        Ok(Box::new(MapRows::new(all, without_collection, with_collection(collection))))
     }
 
     fn of_account(s: &dyn Snapshot, owner: Owner) -> Result<TokenArray<'_, Self>, Error> {
@@ -147,7 +147,7 @@ impl TokenRow for ByHeight {
 
     fn held(s: &dyn Snapshot, owner: Owner, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
         let held = Set::<HoldingsByHeight>::all(s, (owner, collection))?;
-        Ok(Box::new(Wider::new(held, without_collection, with_collection(collection))))
+        Ok(Box::new(MapRows::new(held, without_collection, with_collection(collection))))
     }
 
     fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error> {
@@ -155,7 +155,7 @@ impl TokenRow for ByHeight {
         let named = named(s, owner, id.clone())?;
         let narrow = move |row: &Self| by_id_of(&id, row);
         let widen = |rows: Vec<ById>| Ok(rows.into_iter().map(|(id, height, of)| (height, id, of)).collect());
-        Ok(Box::new(Wider::new(named, narrow, widen)))
+        Ok(Box::new(MapRows::new(named, narrow, widen)))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Whether a database is whole, as far as it can tell by itself: every row, every list, every order, against each other.
+//! Whether a database is whole, as far as it can tell by itself: every row, every list, every order, against each
+//! other.
 //!
 //! | file | compares |
 //! |---|---|
@@ -15,23 +16,23 @@
 //! | [`twin`] | two tables, row by row |
 //! | [`report`] | what was found, and how it is healed |
 //!
-//! What must hold: nothing is written but to the scratch store; a row that does not decode is a finding, not an error; a
-//! database that was never damaged gives no finding.
+//! What must hold: nothing is written but to the scratch store; a row that does not decode is a finding, not an
+//! error; a database that was never damaged gives no finding.
 
 mod blocks;
 mod calls;
-pub mod heal;
+pub mod diff;
 pub mod heights;
+mod list_pairs;
 mod lists;
 mod nfts;
 mod ranks;
 pub(crate) mod records;
+pub mod repair;
 pub mod report;
 mod rich;
 mod rows;
 mod sets;
-pub mod twin;
-mod twins;
 mod undo;
 
 use store::{Snapshot, Store, TableSpec};
@@ -90,7 +91,7 @@ pub fn audit(ground: &Ground<'_>, scratch: &dyn Store, report: &mut Report) -> R
     rows::check(ground, report)?;
     blocks::check(ground, report)?;
     lists::check(ground, report)?;
-    twins::check(ground, report)?;
+    list_pairs::check(ground, report)?;
     ranks::check(ground, report)?;
     records::check(ground, report)?;
     sets::check(ground, report)?;

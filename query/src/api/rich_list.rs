@@ -16,7 +16,7 @@ use crate::array::set::Set;
 use crate::cursor::{Row, Space, Start};
 use crate::indexer::Indexer;
 use crate::nft_record;
-use crate::wire::{self, Paging};
+use crate::params::{self, Paging};
 
 /// What the denoms of ERC-20s begin with that have no other name; the contract's address in hex follows.
 const EVM: &str = "evm/";
@@ -80,7 +80,10 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     let Some(contract) = resolve(view.snapshot(), denom)? else {
         let off =
             view.no_rich_list()?.map(|why| format!("; the rich list is off: {why}")).unwrap_or_default();
-        return Err(Refusal::not_found(format!("[NOT_FOUND] denom not found: {}{off}", wire::shown(denom))));
+        return Err(Refusal::not_found(format!(
+            "[NOT_FOUND] denom not found: {}{off}",
+            params::shown(denom)
+        )));
     };
     let holders = Set::<Holders>::all(view.snapshot(), contract).map_err(Refusal::internal)?;
     list(indexer, "holders", &holders, &paging, None, nft_record::holders)
@@ -119,14 +122,14 @@ fn evm_denom(denom: &str) -> Option<Address> {
 /// The contract of a denom exactly as the chain writes it.
 fn listed(snapshot: &dyn Snapshot, denom: &Text) -> Result<Option<Address>, Refusal> {
     let row = store::table::read::<Denoms>(snapshot, denom).map_err(Refusal::internal)?;
-    let odd = || {
+    let malformed = || {
         Refusal::internal(format!(
             "table `{}`, key {:?}: not a contract's address",
             Denoms::SPEC.name,
             denom.0
         ))
     };
-    row.map(|row| address(&row).ok_or_else(odd)).transpose()
+    row.map(|row| address(&row).ok_or_else(malformed)).transpose()
 }
 
 /// An address of 20 bytes.

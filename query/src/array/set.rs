@@ -50,9 +50,9 @@ impl<R: Ranked> Array for Set<'_, R> {
 
 /// Rows that were found by looking, in ascending order.
 #[derive(Debug)]
-pub struct Found<'a, R>(pub Vec<&'a R>);
+pub struct InMemory<'a, R>(pub Vec<&'a R>);
 
-impl<R: store::Key + Clone> Array for Found<'_, R> {
+impl<R: store::Key + Clone> Array for InMemory<'_, R> {
     type Row = R;
 
     fn len(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! From sequences to heights, on a database whose block rows may be damaged.
 //!
-//! What must hold: the height that is given is never above the true one as long as one of the rows up to there is right;
-//! it may be below. 24 bytes of memory a block.
+//! What must hold: the height that is given is never above the true one as long as one of the rows up to there is
+//! right; it may be below. 24 bytes of memory a block.
 
 use store::{Bounds, Message, Snapshot, Table as _};
 

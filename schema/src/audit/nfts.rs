@@ -199,7 +199,7 @@ fn compare(
     report: &mut Report,
     mut differs: impl FnMut(&[u8], Option<&[u8]>, Option<&[u8]>, &mut Report),
 ) -> Result<(), Error> {
-    super::twin::compare((stored, expected), spec, prefix, |key, stored, expected| {
+    super::diff::compare((stored, expected), spec, prefix, |key, stored, expected| {
         if stored != expected {
             differs(key, stored, expected, report);
         }

@@ -9,7 +9,7 @@ use crate::meta::Meta;
 use crate::nft::rebuild::FOLDED;
 use crate::nft::{NameChanges, NftLog};
 use crate::payload::Dictionary;
-use crate::rich::{Balances, Denoms, DenomsFolded, Erc20s, Holders, Newborns, RichUndo};
+use crate::rich::{Balances, Denoms, DenomsFolded, Erc20s, Holders, NewContracts, RichUndo};
 use crate::undo::UndoRecords;
 use crate::{block, internal_tx, msg_set, tx};
 
@@ -69,7 +69,7 @@ fn remedy(ground: &Ground<'_>, spec: &'static TableSpec, key: &[u8]) -> Remedy {
     if is_one_of(&FOLDED) {
         return Remedy::Nfts;
     }
-    if is_one_of(&[Erc20s::SPEC, Newborns::SPEC, Balances::SPEC, Denoms::SPEC, RichUndo::SPEC]) {
+    if is_one_of(&[Erc20s::SPEC, NewContracts::SPEC, Balances::SPEC, Denoms::SPEC, RichUndo::SPEC]) {
         return Remedy::RichList;
     }
     if is_one_of(&[

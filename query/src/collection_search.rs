@@ -4,7 +4,6 @@
 //! still, and what the snapshot has more of ([`NameChanges`]) is read by one thread while the others wait.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use chain::Account;
 use chain::nft::normalized_name;
@@ -13,17 +12,15 @@ use schema::keys::Owner;
 use schema::nft::{Collection, Collections, NameChanges};
 use store::key::All;
 use store::{Bounds, Error, Key as _, Message, Order, Snapshot, Table as _};
-use web::refusal::Refusal;
 
-use crate::array::set::Found;
-use crate::indexer::{Indexer, View};
+use crate::array::set::InMemory;
 
 /// Changes that are read one by one at most; above, all names are read again.
 const MAX_CHANGES: u64 = 10_000;
 
 /// The names of all collections, in the order of [`schema::nft::CollectionsByHeight`].
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct CollectionNames {
     /// By the bytes of the item.
     named: BTreeMap<Vec<u8>, Named>,
     /// How many changes they have seen; `None` if they are not whole.
@@ -36,17 +33,22 @@ struct Named {
     origin_name: String,
 }
 
-impl Names {
+impl CollectionNames {
     /// The collections that have `part`, normalized, in one of their names, in order.
-    pub(crate) fn containing(&self, part: &str) -> Found<'_, (u64, Owner)> {
+    pub(crate) fn containing(&self, part: &str) -> InMemory<'_, (u64, Owner)> {
         let finder = Finder::new(part);
         let has = |name: &str| finder.find(name.as_bytes()).is_some();
         let found = self.named.values().filter(|named| has(&named.name) || has(&named.origin_name));
-        Found(found.map(|named| &named.item).collect())
+        InMemory(found.map(|named| &named.item).collect())
+    }
+
+    /// Whether these are exactly the names of `snapshot`.
+    pub(crate) fn is_current(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
+        Ok(self.known == Some(change_count(snapshot)?))
     }
 
     /// Makes the names those of `snapshot`, which must not be older than the one they are of.
-    fn update(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
+    pub(crate) fn update(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
         let count = change_count(snapshot)?;
         // If this is interrupted, the next one reads everything.
         let changes = match self.known.take() {
@@ -104,26 +106,4 @@ fn changes(snapshot: &dyn Snapshot, known: u64, count: u64) -> Result<Option<Vec
     }
     // A row without an address, which is none, says that everything changed.
     Ok(rows.iter().map(|(_, address)| Account::from_bytes(address).map(Owner)).collect())
-}
-
-impl Indexer {
-    /// A view of the store with the names of exactly that view.
-    pub(crate) fn view_with_names(&self) -> Result<(View<'_>, RwLockReadGuard<'_, Names>), Refusal> {
-        let names = read(&self.names);
-        let view = self.view()?;
-        if names.known == Some(change_count(view.snapshot()).map_err(Refusal::internal)?) {
-            return Ok((view, names));
-        }
-        drop((names, view));
-        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-        // Taken while nobody else can bring the names further than this.
-        let view = self.view()?;
-        names.update(view.snapshot()).map_err(Refusal::internal)?;
-        Ok((view, RwLockWriteGuard::downgrade(names)))
-    }
-}
-
-/// A thread that panicked while it wrote has left names that say that they are not whole.
-fn read(names: &RwLock<Names>) -> RwLockReadGuard<'_, Names> {
-    names.read().unwrap_or_else(PoisonError::into_inner)
 }

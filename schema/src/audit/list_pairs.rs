@@ -39,7 +39,7 @@ pub(super) fn check(ground: &Ground<'_>, report: &mut Report) -> Result<(), Erro
         by_set += 1;
         Ok::<(), Error>(())
     })?;
-    if by_set > of_accounts { strangers(ground, report) } else { Ok(()) }
+    if by_set > of_accounts { orphans(ground, report) } else { Ok(()) }
 }
 
 /// Compares the two forms of one account's list; gives how many entries there are by set.
@@ -83,7 +83,7 @@ fn differs(
 }
 
 /// Lists by set of accounts that have no list.
-fn strangers(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
+fn orphans(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
     store::for_each_row(ground.snapshot, AccountSetTxs::SPEC, Bounds::all(), |key, value| {
         // Behind the owner stand the set and the ordinal.
         let Some(owner) = key.len().checked_sub(12).map(|len| &key[..len]) else { return Ok(()) };

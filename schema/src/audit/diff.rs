@@ -4,7 +4,8 @@ use store::{Bounds, Order, Row, Snapshot, TableSpec, prefix_end};
 
 use crate::Error;
 
-/// Gives each key under `prefix` that either side has to `visit`, in order, with the value on the left and on the right.
+/// Gives each key under `prefix` that either side has to `visit`, in order, with the value on the left and on the
+/// right.
 pub fn compare(
     (left, right): (&dyn Snapshot, &dyn Snapshot),
     spec: &'static TableSpec,

@@ -6,7 +6,7 @@ use super::Plan;
 use crate::{Error, nft};
 
 /// Writes the rows of `plan` that follow from others, and makes the tables of NFTs anew if it says so.
-pub fn heal(store: &dyn Store, plan: &Plan) -> Result<(), Error> {
+pub fn apply(store: &dyn Store, plan: &Plan) -> Result<(), Error> {
     let mut writer = BulkWriter::new(store);
     for (table, key, value) in &plan.rows {
         match value {

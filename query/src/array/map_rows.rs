@@ -1,5 +1,5 @@
-//! An array whose rows say less than those of the list it is shown as, because its owner says the rest: the tokens that an
-//! account has in one collection as tokens of the account.
+//! An array whose rows say less than those of the list it is shown as, because its owner says the rest: the tokens
+//! that an account has in one collection as tokens of the account.
 //!
 //! Cursors hold whole rows of the wider list, so that they are good with and without the filter.
 
@@ -10,7 +10,7 @@ use store::{Error, Key};
 use super::Array;
 
 /// `array` with the rows of a wider list.
-pub struct Wider<'a, A: Array, W> {
+pub struct MapRows<'a, A: Array, W> {
     array: A,
     narrow: Narrow<'a, W, A::Row>,
     widen: Widen<'a, A::Row, W>,
@@ -19,7 +19,7 @@ pub struct Wider<'a, A: Array, W> {
 type Narrow<'a, W, R> = Box<dyn Fn(&W) -> R + 'a>;
 type Widen<'a, R, W> = Box<dyn Fn(Vec<R>) -> Result<Vec<W>, Error> + 'a>;
 
-impl<'a, A: Array, W: Key> Wider<'a, A, W> {
+impl<'a, A: Array, W: Key> MapRows<'a, A, W> {
     /// `widen` makes rows of the array those of the wider list, in the same order. `narrow` says for a row of the wider
     /// list, be it in the array or not, where to look for it: whatever the array has before that place comes before the
     /// row, and of what it has from there on at most one row does.
@@ -32,7 +32,7 @@ impl<'a, A: Array, W: Key> Wider<'a, A, W> {
     }
 }
 
-impl<A: Array, W: Key> Array for Wider<'_, A, W> {
+impl<A: Array, W: Key> Array for MapRows<'_, A, W> {
     type Row = W;
 
     fn len(&self) -> u64 {
