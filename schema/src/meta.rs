@@ -161,7 +161,7 @@ impl Named for Rewinds {
     const NAME: &'static str = "rewinds";
 }
 
-/// The locally computed results of the last block, until the next header confirms them. Written in the same commit as
+/// Hashes of the results of the last block, until the next header confirms them. Written in the same commit as
 /// the block. Not part of the digest and not reverted by a rewind, because every block below the last one is
 /// confirmed.
 #[derive(Clone, PartialEq, Eq, prost::Message)]

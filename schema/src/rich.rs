@@ -35,7 +35,7 @@ pub struct Erc20 {
     /// Every holder is known: an account without a row has balance zero.
     #[prost(bool, tag = "1")]
     pub complete: bool,
-    /// Balances change without transfer events (rebasing, fees): the balance of a touched account is queried, not
+    /// Balances change without transfer events: the balance of a touched account is queried, not
     /// summed.
     #[prost(bool, tag = "2")]
     pub drifting: bool,

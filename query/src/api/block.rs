@@ -14,7 +14,7 @@ use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
 use crate::params::{self, Paging};
 
-/// Blocks whose times the average is over.
+/// Number of blocks in the average.
 const AVERAGED: u64 = 100;
 const NANOS_PER_SECOND: f64 = 1e9;
 

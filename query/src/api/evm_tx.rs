@@ -16,7 +16,7 @@ use crate::indexer::{Indexer, View};
 use crate::params::{self, Paging};
 use crate::record;
 
-/// Records that share the beginning of a hash, looked at at most.
+/// Maximum number of records with the same hash prefix that are read.
 const MAX_CANDIDATES: usize = 64;
 
 /// The group's endpoints.
@@ -185,7 +185,7 @@ pub(super) fn find(indexer: &Indexer, view: &View<'_>, hash: &[u8; 32]) -> Resul
     Ok(None)
 }
 
-/// Whether a record, which names its own hash near its end, is of `hash`.
+/// Whether a record, which contains its hash near its end, has the hash `hash`.
 fn has_hash(record: &[u8], hash: &[u8; 32]) -> bool {
     let member = format!(r#""transactionHash":"0x{}""#, chain::hash::to_hex(hash));
     memchr::memmem::rfind(record, member.as_bytes()).is_some()

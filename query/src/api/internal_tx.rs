@@ -16,7 +16,7 @@ use crate::indexer::{Indexer, View};
 use crate::params::{self, Paging};
 use crate::record;
 
-/// Transactions that share the beginning of a hash, looked at at most.
+/// Maximum number of transactions with the same hash prefix that are read.
 const MAX_CANDIDATES: usize = 64;
 
 /// The group's endpoints.
@@ -121,7 +121,7 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     indexer.evm_only()?;
-    // In this order: the deployed server reads the paging first here.
+    // In this order, because the deployed server validates the pagination first here.
     let paging = Paging::of(call, Space::Calls)?;
     let unknown = || Refusal::not_found(format!("transaction not found: {}", call.text("tx_hash")));
     let hash = params::hash(call)?.ok_or_else(unknown)?;
@@ -137,12 +137,12 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
             return answer(indexer, &view, &paging, &Run { first, len: count });
         }
     }
-    // A transaction without frames: the chain's first block has none, nor has one that the node cannot trace.
+    // Transactions of the chain's first block, and those that the node cannot trace, have no frames.
     evm_tx::find(indexer, &view, &hash)?.ok_or_else(unknown)?;
     answer(indexer, &view, &paging, &Run { first: 1, len: 0 })
 }
 
-/// Whether a frame's record, which names its transaction near its beginning, is of `hash`.
+/// Whether a frame's record, which contains its transaction's hash near its beginning, has the hash `hash`.
 fn has_hash(frame: &[u8], hash: &[u8; 32]) -> bool {
     let member = format!(r#""hash":"0x{}""#, chain::hash::to_hex(hash));
     memchr::memmem::find(frame, member.as_bytes()).is_some()

@@ -1,4 +1,4 @@
-//! The rich list: who holds how much of an ERC-20.
+//! The rich list: holders of an ERC-20 by amount.
 
 use chain::Account;
 use schema::rich::{Address, Denoms, DenomsFolded, Erc20s, Holders};
@@ -18,7 +18,7 @@ use crate::indexer::Indexer;
 use crate::nft_record;
 use crate::params::{self, Paging};
 
-/// What the denoms of ERC-20s begin with that have no other name; the contract's address in hex follows.
+/// Prefix of the denoms of ERC-20s without another denom; the contract's address in hex follows.
 const EVM: &str = "evm/";
 
 /// The group's endpoints.
@@ -89,7 +89,7 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     list(indexer, "holders", &holders, &paging, None, nft_record::holders)
 }
 
-/// The contract that `denom` means: an address, whether or not it is known, or a denom that is.
+/// The contract of `denom`: any address, or a known denom.
 fn resolve(snapshot: &dyn Snapshot, denom: &str) -> Result<Option<Address>, Refusal> {
     if let Some(contract) = Account::from_hex_literal(denom).and_then(|account| address(account.as_bytes())) {
         return Ok(Some(contract));

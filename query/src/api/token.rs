@@ -87,7 +87,7 @@ static TOKENS: Schema = Schema {
     ],
 };
 
-/// Which tokens, beside the account or collection of the path.
+/// The filters in the query string, in addition to the account or collection in the path.
 struct Filter {
     collection: Option<Owner>,
     id: Option<Text>,

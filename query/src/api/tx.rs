@@ -16,8 +16,8 @@ use crate::indexer::{Indexer, View};
 use crate::params::{self, Paging};
 use crate::record;
 
-/// Records that share the beginning of a hash, looked at at most: more inclusions of the same bytes than this do not
-/// happen, and chance does not make two.
+/// Maximum number of records with the same hash prefix that are read. The same bytes are never included more often, and
+/// random collisions of two hashes do not occur.
 const MAX_CANDIDATES: usize = 64;
 
 const MSGS: Param = Param::query(
@@ -184,7 +184,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     answer(indexer, &view, &paging, &Union::of(parts))
 }
 
-/// A page of the transactions that `array` has.
+/// A page of the transactions in `array`.
 pub(super) fn answer(
     indexer: &Indexer,
     view: &View<'_>,
@@ -204,7 +204,7 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     let prefix: HashPrefix = hash_prefix(&hash);
     let candidates = store::table::rows::<TxByHash>(view.snapshot(), &prefix, Order::Desc, MAX_CANDIDATES)
         .map_err(Refusal::internal)?;
-    // One row is the rule, and then its record is all there is to look at.
+    // A single candidate, the usual case, needs no check of its outcome.
     let several = candidates.len() > 1;
     let mut found: Option<Vec<u8>> = None;
     for ((_, seq), ()) in candidates {
@@ -215,7 +215,8 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
         if !has_hash(record, &hash) {
             continue;
         }
-        // The same bytes may be in several blocks: the one that succeeded counts, else the last (indexing.md T21).
+        // The same bytes may be in several blocks: the successful one is returned, else the last (indexing.md
+        // T21).
         if !several || succeeded(record)? {
             found = Some(body);
             break;
@@ -227,10 +228,10 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     Ok(Reply::json(body))
 }
 
-/// What the answer begins with, so that the record is decompressed into its place.
+/// The beginning of the response, so that the record is decompressed directly behind it.
 const LEAD: &[u8] = br#"{"tx":"#;
 
-/// Whether a record, which begins with its hash, is of `hash`.
+/// Whether a record, which begins with its hash, has the hash `hash`.
 fn has_hash(record: &[u8], hash: &[u8; 32]) -> bool {
     let hex = record.strip_prefix(br#"{"txhash":""#).and_then(|rest| rest.get(..64));
     hex.is_some_and(|hex| hex.eq_ignore_ascii_case(chain::hash::to_hex(hash).as_bytes()))

@@ -1,7 +1,8 @@
-//! An array whose rows say less than those of the list it is shown as, because its owner says the rest: the tokens
-//! that an account has in one collection as tokens of the account.
+//! An adapter that converts the rows of an array to another type.
 //!
-//! Cursors hold whole rows of the wider list, so that they are good with and without the filter.
+//! The rows of a filtered list contain fewer components than those of the unfiltered list, because the filter
+//! determines the rest: in the tokens of an account in one collection, the collection is part of the owner. The
+//! adapter completes them. Cursors contain complete rows, so they are valid with and without the filter.
 
 use std::ops::Range;
 
@@ -9,26 +10,25 @@ use store::{Error, Key};
 
 use super::Array;
 
-/// `array` with the rows of a wider list.
+/// `array` with its rows converted to `W`.
 pub struct MapRows<'a, A: Array, W> {
     array: A,
-    narrow: Narrow<'a, W, A::Row>,
-    widen: Widen<'a, A::Row, W>,
+    lower_bound: LowerBound<'a, W, A::Row>,
+    map: Map<'a, A::Row, W>,
 }
 
-type Narrow<'a, W, R> = Box<dyn Fn(&W) -> R + 'a>;
-type Widen<'a, R, W> = Box<dyn Fn(Vec<R>) -> Result<Vec<W>, Error> + 'a>;
+type LowerBound<'a, W, R> = Box<dyn Fn(&W) -> R + 'a>;
+type Map<'a, R, W> = Box<dyn Fn(Vec<R>) -> Result<Vec<W>, Error> + 'a>;
 
 impl<'a, A: Array, W: Key> MapRows<'a, A, W> {
-    /// `widen` makes rows of the array those of the wider list, in the same order. `narrow` says for a row of the wider
-    /// list, be it in the array or not, where to look for it: whatever the array has before that place comes before the
-    /// row, and of what it has from there on at most one row does.
+    /// `map` converts rows, keeping their order. `lower_bound(row)` is a lower bound for `row`, which may be absent:
+    /// every element before it sorts before `row`, and at most one element at or after it does.
     pub fn new(
         array: A,
-        narrow: impl Fn(&W) -> A::Row + 'a,
-        widen: impl Fn(Vec<A::Row>) -> Result<Vec<W>, Error> + 'a,
+        lower_bound: impl Fn(&W) -> A::Row + 'a,
+        map: impl Fn(Vec<A::Row>) -> Result<Vec<W>, Error> + 'a,
     ) -> Self {
-        Self { array, narrow: Box::new(narrow), widen: Box::new(widen) }
+        Self { array, lower_bound: Box::new(lower_bound), map: Box::new(map) }
     }
 }
 
@@ -40,13 +40,13 @@ impl<A: Array, W: Key> Array for MapRows<'_, A, W> {
     }
 
     fn position(&self, row: &W) -> Result<u64, Error> {
-        let at = self.array.position(&(self.narrow)(row))?;
+        let at = self.array.position(&(self.lower_bound)(row))?;
         let here = self.slice(at..at.saturating_add(1).min(self.len()))?;
-        // What the narrow row does not say can put this one before the other.
+        // The lower bound ignores some components of the row, so the element there may still sort before it.
         Ok(at + u64::from(here.first().is_some_and(|here| here.to_bytes() < row.to_bytes())))
     }
 
     fn slice(&self, range: Range<u64>) -> Result<Vec<W>, Error> {
-        (self.widen)(self.array.slice(range)?)
+        (self.map)(self.array.slice(range)?)
     }
 }
