@@ -226,8 +226,8 @@ impl Ingest {
         let first = self.identity.start_height;
         let by = change(&self.store, "rewind", move |store| {
             if to < first {
-                // No block before the first one could become the last one.
-                rollback::take_back(store, first)?;
+                // No block is before the first one, to be the last one then.
+                rollback::force_rollback(store, first)?;
                 return Ok(By::FullRollback);
             }
             Ok(rewind::rewind(store, to)?.by)

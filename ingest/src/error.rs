@@ -10,8 +10,8 @@ pub enum Error {
     Schema(#[from] schema::Error),
     /// A rollback is impossible.
     #[error(transparent)]
-    Impossible(#[from] schema::rollback::Impossible),
-    /// The node has none of the heights to compare.
+    Impossible(#[from] schema::rollback::RollbackError),
+    /// The node does not have what the database is compared with.
     #[error("the node has heights {earliest} to {latest} and the database ends at {last}: {remedy}")]
     NothingToCompare {
         /// The node's first height.
@@ -228,7 +228,7 @@ impl Error {
 
     /// Whether the disk is full.
     pub(crate) fn is_full(&self) -> bool {
-        use schema::rollback::Impossible::Database;
+        use schema::rollback::RollbackError::Database;
         let (Self::Schema(error) | Self::Impossible(Database(error))) = self else { return false };
         matches!(error, schema::Error::Store(store::Error::NoSpace { .. }))
     }

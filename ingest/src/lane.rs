@@ -234,7 +234,8 @@ fn write<I, K: Sink<I>>(
         {
             apply(&next, &mut sink, &mut txn)?;
         }
-        let (batch, pending) = if reversible { undo::seal(txn, K::LANE)? } else { txn.finish() };
+        let (batch, pending) =
+            if reversible { undo::finish_with_undo_record(txn, K::LANE)? } else { txn.finish() };
         drop(snapshot);
         let done = sink.mark();
         let at_head = done.height >= target.borrow().height;

@@ -44,7 +44,7 @@ impl Ingest {
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let lane = CallLane { height: gone, complete_from: there, ..before };
         meta::put(&mut txn, &lane);
-        let (batch, _pending) = undo::seal(txn, undo::Lane::InternalTxs)?;
+        let (batch, _pending) = undo::finish_with_undo_record(txn, undo::Lane::InternalTxs)?;
         drop(snapshot);
         self.store.commit(batch, Durability::Synced)?;
         self.progress.calls.send_replace(Mark { height: gone, records: lane.calls });

@@ -1,4 +1,4 @@
-//! The endpoints, by subject.
+//! The endpoints, grouped by subject.
 
 pub(crate) mod block;
 pub(crate) mod collection;
@@ -17,10 +17,10 @@ use crate::array::Array;
 use crate::cursor::Row;
 use crate::indexer::Indexer;
 use crate::page::page;
-use crate::wire::Paging;
+use crate::params::Paging;
 
-/// The answer `{"<member>":[…],"pagination":{…}}` with the page of `array` that was asked for. `write` appends the
-/// records of the rows it is given, with commas between them.
+/// The response `{"<member>":[…],"pagination":{…}}` with the requested page of `array`. `write` appends the records
+/// of its rows, separated by commas.
 fn list<R: Row>(
     indexer: &Indexer,
     member: &str,
@@ -30,7 +30,7 @@ fn list<R: Row>(
     write: impl FnOnce(&mut Vec<u8>, &[R]) -> Result<(), Refusal>,
 ) -> Result<Reply, Refusal> {
     let page = page(array, &paging.request).map_err(Refusal::internal)?;
-    // What a record mostly takes; a page of longer ones grows it.
+    // The typical size of a record; longer ones grow the buffer.
     let mut body = Vec::with_capacity(256 + page.rows.len() * 2048);
     body.extend_from_slice(b"{\"");
     body.extend_from_slice(member.as_bytes());
@@ -42,7 +42,7 @@ fn list<R: Row>(
     Ok(Reply::json(body))
 }
 
-/// The answer `{"<member>":…}` with the one record that `write` appends.
+/// The response `{"<member>":…}` with the record that `write` appends.
 fn one(member: &str, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Refusal>) -> Result<Reply, Refusal> {
     let mut body = Vec::with_capacity(4096);
     body.extend_from_slice(b"{\"");
@@ -53,7 +53,7 @@ fn one(member: &str, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Refusal>) ->
     Ok(Reply::json(body))
 }
 
-/// JSON of a text.
+/// A JSON string.
 fn json_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

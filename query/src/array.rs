@@ -1,10 +1,14 @@
-//! Lists as arrays: a length, random access, and the place of a row; ascending always.
+//! Sorted arrays over stored lists: length, random access and binary search.
 //!
-//! An endpoint says *which* array it shows; how a page is cut out of it is written once ([`crate::page`]). Here are the
-//! arrays of sequences; [`set`] has those of sets that change, and [`wider`] shows a part of a list as rows of the whole.
+//! An endpoint selects an array, and [`crate::page`] paginates it. This module contains the arrays of sequences;
+//! [`set`] those of ranked sets and of rows in memory; [`map_rows`] an adapter that converts rows.
+//!
+//! # Invariants
+//!
+//! Rows are distinct and ascending; [`crate::page`] reverses them for descending pages.
 
+pub mod map_rows;
 pub mod set;
-pub mod wider;
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -13,22 +17,22 @@ use store::{Error, Key, List, Snapshot};
 
 /// An ascending array of distinct rows in one snapshot. Rows compare as their keys' bytes do.
 pub trait Array {
-    /// What it is an array of.
+    /// The type of its rows.
     type Row: Key;
 
     /// Number of rows.
     fn len(&self) -> u64;
 
-    /// Whether there is none.
+    /// Whether it has no rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Number of rows before `row`, whether or not that one is among them.
+    /// Number of rows before `row` (its lower bound); `row` itself may be absent.
     fn position(&self, row: &Self::Row) -> Result<u64, Error>;
 
-    /// Number of rows up to `row`, that one included if it is among them.
-    fn end(&self, row: &Self::Row) -> Result<u64, Error> {
+    /// Number of rows up to and including `row` (its upper bound); `row` itself may be absent.
+    fn upper_bound(&self, row: &Self::Row) -> Result<u64, Error> {
         let at = self.position(row)?;
         let here = self.slice(at..at.saturating_add(1).min(self.len()))?;
         Ok(at + u64::from(here.first().is_some_and(|here| here.to_bytes() == row.to_bytes())))
@@ -38,12 +42,12 @@ pub trait Array {
     fn slice(&self, range: Range<u64>) -> Result<Vec<Self::Row>, Error>;
 }
 
-/// Consecutive sequences: everything, or a block's.
+/// A range of consecutive sequences: all of them, or those of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// The first sequence.
     pub first: u64,
-    /// How many.
+    /// Number of sequences.
     pub len: u64,
 }
 
@@ -58,7 +62,7 @@ impl Array for Run {
         Ok(seq.saturating_sub(self.first).min(self.len))
     }
 
-    fn end(&self, seq: &u64) -> Result<u64, Error> {
+    fn upper_bound(&self, seq: &u64) -> Result<u64, Error> {
         self.position(&seq.saturating_add(1))
     }
 
@@ -67,13 +71,13 @@ impl Array for Run {
     }
 }
 
-/// A stored list of one owner, or a part of it.
+/// A stored list of one owner, or a contiguous part of it.
 pub struct Stored<'a, L: List> {
     snapshot: &'a dyn Snapshot,
     owner: L::Owner,
     /// Length of the whole list.
     whole: u64,
-    /// The part that is shown.
+    /// The visible part.
     part: Range<u64>,
 }
 
@@ -84,7 +88,7 @@ impl<'a, L: List> Stored<'a, L> {
         Ok(Self { snapshot, owner, whole, part: 0..whole })
     }
 
-    /// Only the sequences of `run`.
+    /// Restricts the array to the sequences of `run`.
     pub fn within(mut self, run: Run) -> Result<Self, Error> {
         let at = |seq| store::list::position::<L>(self.snapshot, &self.owner, self.whole, seq);
         self.part = at(run.first)?..at(run.first.saturating_add(run.len))?;
@@ -104,7 +108,7 @@ impl<L: List> Array for Stored<'_, L> {
         Ok(at.clamp(self.part.start, self.part.end) - self.part.start)
     }
 
-    fn end(&self, seq: &u64) -> Result<u64, Error> {
+    fn upper_bound(&self, seq: &u64) -> Result<u64, Error> {
         self.position(&seq.saturating_add(1))
     }
 
@@ -114,12 +118,12 @@ impl<L: List> Array for Stored<'_, L> {
     }
 }
 
-/// The union of arrays that share no sequence. Its length is the sum of theirs, and it reads no more of each than a
-/// page of it.
+/// The union of disjoint arrays, merged by sequence. Its length is the sum of theirs; a page reads at most a page of
+/// each.
 pub struct Union<'a> {
     parts: Vec<Box<dyn Array<Row = u64> + 'a>>,
     len: u64,
-    /// Places whose split is known: how many sequences of each part stand before it.
+    /// Cache of splits: for a position in the union, the number of sequences of each part before it.
     known: RefCell<Vec<(u64, Vec<u64>)>>,
 }
 
@@ -133,7 +137,7 @@ impl<'a> Union<'a> {
         Self { parts, len, known }
     }
 
-    /// How many sequences of each part stand before `seq`.
+    /// Number of sequences of each part before `seq`.
     fn split_at_seq(&self, seq: u64) -> Result<Vec<u64>, Error> {
         self.parts.iter().map(|part| part.position(&seq)).collect()
     }
@@ -142,12 +146,12 @@ impl<'a> Union<'a> {
         self.known.borrow().iter().find(|(at, _)| *at == place).map(|(_, split)| split.clone())
     }
 
-    /// How many sequences of each part are among the first `place` of the union: a binary search over sequences.
+    /// Number of sequences of each part among the first `place` of the union, by binary search over sequences.
     fn split(&self, place: u64) -> Result<Vec<u64>, Error> {
         if let Some(split) = self.known_split(place) {
             return Ok(split);
         }
-        let (mut low, mut high) = (0, self.end()?);
+        let (mut low, mut high) = (0, self.end_seq()?);
         while low < high {
             let middle = low + (high - low) / 2;
             let before: u64 = self.split_at_seq(middle)?.iter().sum();
@@ -157,7 +161,7 @@ impl<'a> Union<'a> {
     }
 
     /// One more than the greatest sequence.
-    fn end(&self) -> Result<u64, Error> {
+    fn end_seq(&self) -> Result<u64, Error> {
         let mut end = 0;
         for part in &self.parts {
             let last = part.slice(part.len() - 1..part.len())?;
@@ -181,13 +185,13 @@ impl Array for Union<'_> {
         Ok(place)
     }
 
-    fn end(&self, seq: &u64) -> Result<u64, Error> {
+    fn upper_bound(&self, seq: &u64) -> Result<u64, Error> {
         self.position(&seq.saturating_add(1))
     }
 
     fn slice(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
         let n = range.end - range.start;
-        // From whichever end of the range is known already, on to the other.
+        // Merges from the end of the range whose split is cached.
         let backward = self.known_split(range.start).is_none() && self.known_split(range.end).is_some();
         let mut merged = Vec::new();
         if backward {

@@ -1,10 +1,10 @@
-//! `pagination.key`: what a client hands back to go on from a page.
+//! Pagination cursors: encoding and decoding of `pagination.key`.
 //!
-//! Ours is opaque: unpadded base64url of `1 | space | flags | key of a row`, where the key is the row's own in its list
-//! ([`store::Key`]): of a sequence 8 bytes, BE. It names a row, not a place, so it stays right while rows come and go, even
-//! its own; and one list's cursor may be used on the same list with another filter or in the other direction. Cursors of
-//! the deployed servers are read too: base64 (either alphabet, padded or not) of a decimal offset, or of JSON
-//! ([`Row::deployed`]).
+//! A cursor of this server is opaque: unpadded base64url of `1 | space | flags | key of a row`, where the key is the
+//! row's key in its list ([`store::Key`]), for example a sequence (8 bytes, BE). It identifies a row, not a position,
+//! so it stays valid if rows are inserted or deleted, even its own row, and may be used on the same list with another
+//! filter or in the other direction. Cursors of the deployed servers are accepted too: base64 (either alphabet,
+//! padded or not) of a decimal offset, or of JSON ([`Row::deployed`]).
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -13,9 +13,9 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_
 use serde_json::{Map, Value};
 use store::Key;
 
-/// Version of our form; no deployed cursor begins with this byte.
+/// Version of this encoding; no cursor of a deployed server begins with this byte.
 const VERSION: u8 = 1;
-/// The cursor means the page that ends just before its row.
+/// Flag: the page ends just before the row.
 const BACKWARD: u8 = 1;
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
@@ -24,7 +24,7 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// What the rows of a list are, and in which order. A cursor is good for lists of its own space only.
+/// The row type and order of a list. A cursor is valid only for lists of its own space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Blocks, by height.
@@ -60,10 +60,10 @@ impl Space {
     }
 }
 
-/// What a list is an array of: it names its place among the others.
+/// A row that can be the position of a cursor.
 pub trait Row: Key + Clone {
-    /// What the members of a deployed cursor's JSON object, of which there are some, mean on a list of `space`; `None` if
-    /// they are of another list.
+    /// Decodes a deployed server's cursor, a non-empty JSON object, for a list of `space`; `None` if it belongs to
+    /// another list.
     fn deployed(space: Space, members: &Map<String, Value>) -> Option<Start<Self>>;
 }
 
@@ -75,7 +75,7 @@ impl Row for u64 {
     }
 }
 
-/// Where a page begins or ends, in the direction of the request.
+/// The position at which a page begins or ends, in the direction of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor<R> {
     /// The page begins just after this row.
@@ -86,24 +86,24 @@ pub enum Cursor<R> {
     End,
 }
 
-/// Which page is asked for.
+/// The position of the requested page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start<R> {
-    /// The one at this row.
+    /// The page at this row.
     Row(Cursor<R>),
-    /// The one that begins just after all rows from `from` on and before `to`, whichever way it goes: a deployed cursor
-    /// that does not name the whole row.
+    /// The page that begins just after all rows from `from` on and before `to`, in either direction. Deployed servers'
+    /// cursors need it, because they contain only a part of the row.
     Beyond {
-        /// The first row that could be meant.
+        /// The first candidate row.
         from: R,
-        /// The first row that could not be meant any more.
+        /// The first row after the candidates.
         to: R,
     },
-    /// The one that begins after this many rows.
+    /// The page that begins after this many rows.
     Offset(u64),
 }
 
-/// Why a key is not a cursor. The texts are the deployed server's.
+/// The reason why a key is not a cursor. The texts are those of the deployed server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCursor {
     /// Not base64.
@@ -117,7 +117,7 @@ pub enum BadCursor {
     Format,
 }
 
-/// The key for `cursor` on a list of `space`.
+/// Encodes `cursor` for a list of `space`.
 pub fn encode<R: Key>(space: Space, cursor: Cursor<R>) -> String {
     let (flags, row) = match cursor {
         Cursor::After(row) => (0, Some(row)),
@@ -131,10 +131,10 @@ pub fn encode<R: Key>(space: Space, cursor: Cursor<R>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The page that `key` means on a list of `space`; `None` for an empty JSON object, which the deployed server takes for no
-/// key at all.
+/// Decodes `key` for a list of `space`; `None` for an empty JSON object, which the deployed server treats as an
+/// absent key.
 pub fn decode<R: Row>(space: Space, key: &str) -> Result<Option<Start<R>>, BadCursor> {
-    // A `+` that was pasted raw into a URL arrives as a blank.
+    // A `+` that a client did not percent-encode arrives as a space.
     let key = key.replace(' ', "+");
     let bytes = STANDARD.decode(&key).or_else(|_| URL_SAFE.decode(&key)).map_err(|_| BadCursor::NotBase64)?;
     match bytes.first() {

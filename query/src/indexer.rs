@@ -1,6 +1,6 @@
-//! What every handler works on: the store, and what is fixed about the database in it.
+//! The shared state of all handlers: the store and the constants of its database.
 
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use chain::Vm;
 use schema::meta::{BlockLane, CallLane, Disabled, Identity, RichLane};
@@ -9,39 +9,39 @@ use schema::{Error, meta};
 use store::{Snapshot, Store};
 use web::refusal::Refusal;
 
-use crate::names::Names;
+use crate::collection_search::CollectionNames;
 
-/// How an absent cursor is written.
+/// The JSON form of an absent cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmptyCursor {
-    /// `null`, as both deployed servers do; explorers loop for ever on anything else.
+    /// `null`, as both deployed servers do; explorers loop forever on anything else.
     #[default]
     Null,
-    /// `""`, the wording of the published interface.
+    /// `""`, as in the published interface.
     String,
 }
 
-/// What `/status` says about the program.
+/// The program's version, for `/status`.
 #[derive(Clone, Debug)]
 pub struct Build {
     /// Version of the program.
     pub version: String,
-    /// Commit it was built from, `unknown` if it was not built from one.
+    /// Commit that it was built from, or `unknown`.
     pub commit: String,
 }
 
-/// The indexer that the API shows.
+/// The state of the indexer API.
 pub struct Indexer {
     store: Arc<dyn Store>,
     pub(crate) identity: Identity,
     pub(crate) codec: Codec,
     pub(crate) build: Build,
     pub(crate) empty_cursor: EmptyCursor,
-    pub(crate) names: RwLock<Names>,
+    names: RwLock<CollectionNames>,
 }
 
 impl Indexer {
-    /// The indexer of the database in `store`. An error if there is none yet, or one of another format.
+    /// Opens the database in `store`. An error if it is empty or has another format.
     pub fn open(store: Arc<dyn Store>, build: Build, empty_cursor: EmptyCursor) -> Result<Self, Error> {
         let identity = schema::open::existing(&*store)?;
         let codec = Codec::load(&*store.snapshot()?)?;
@@ -58,12 +58,30 @@ impl Indexer {
         self.identity.vm == Vm::Move.name()
     }
 
-    /// The one view of the store that answers a request.
+    /// Takes the snapshot for one request.
     pub(crate) fn view(&self) -> Result<View<'_>, Refusal> {
         Ok(View { snapshot: self.store.snapshot().map_err(Refusal::internal)? })
     }
 
-    /// Refuses on a chain without an EVM.
+    /// Takes a snapshot, together with the collection names of exactly that snapshot.
+    pub(crate) fn view_with_names(
+        &self,
+    ) -> Result<(View<'_>, RwLockReadGuard<'_, CollectionNames>), Refusal> {
+        // A poisoned lock is safe to use: a thread that panicked during an update left the names marked as incomplete.
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let view = self.view()?;
+        if names.is_current(view.snapshot()).map_err(Refusal::internal)? {
+            return Ok((view, names));
+        }
+        drop((names, view));
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        // Taken under the lock, so that no other thread can have applied later changes.
+        let view = self.view()?;
+        names.update(view.snapshot()).map_err(Refusal::internal)?;
+        Ok((view, RwLockWriteGuard::downgrade(names)))
+    }
+
+    /// An error 404 on a chain without an EVM.
     pub(crate) fn evm_only(&self) -> Result<(), Refusal> {
         if self.is_evm() {
             return Ok(());
@@ -82,23 +100,23 @@ impl View<'_> {
         &*self.snapshot
     }
 
-    /// How far the block lane has come; all zero before its first block.
+    /// Progress of the block lane; all zero before its first block.
     pub(crate) fn blocks(&self) -> Result<BlockLane, Refusal> {
         Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
     }
 
-    /// How far the rich list has come.
+    /// Progress of the rich list.
     pub(crate) fn rich(&self) -> Result<RichLane, Refusal> {
         Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
     }
 
-    /// Why there is no rich list, if the process that writes the database keeps none.
+    /// The reason why there is no rich list, if the writing process has disabled it.
     pub(crate) fn no_rich_list(&self) -> Result<Option<String>, Refusal> {
         let disabled: Disabled = meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default();
         Ok(Some(disabled.rich_list).filter(|reason| !reason.is_empty()))
     }
 
-    /// How far the internal-transaction lane has come.
+    /// Progress of the internal-transaction lane.
     pub(crate) fn calls(&self) -> Result<CallLane, Refusal> {
         Ok(meta::read(self.snapshot()).map_err(Refusal::internal)?.unwrap_or_default())
     }

@@ -1,22 +1,27 @@
-//! cairn's indexer API: a snapshot of the store in, JSON out.
+//! The indexer API: read-only HTTP handlers over snapshots of the store.
 //!
-//! An endpoint is a value ([`web::endpoint::Endpoint`]) in the list of its group; [`ENDPOINTS`] is all of them, and routing,
-//! 404 and 405, and the OpenAPI document come from it. A handler takes one snapshot, says which array of rows it shows
-//! ([`mod@array`]), and leaves the page to [`page`] and the records to `record` and `nft_record`. Nothing here ever calls a
-//! node.
+//! An endpoint is a value ([`web::endpoint::Endpoint`]) in the list of its group. [`ENDPOINTS`] contains all of them;
+//! routing, the errors 404 and 405, and the OpenAPI document are derived from it. A handler takes one snapshot and
+//! selects an array of rows ([`mod@array`]); [`page`] paginates it, and `record` and `nft_record` write the JSON
+//! records.
+//!
+//! # Invariants
+//!
+//! * A request reads exactly one snapshot.
+//! * No handler calls a node.
 
 pub mod array;
 pub mod cursor;
 pub mod page;
 
 mod api;
+mod collection_search;
 mod indexer;
-mod names;
 mod nft_record;
+mod params;
 mod record;
 mod swagger;
 mod token_list;
-mod wire;
 
 pub use self::indexer::{Build, EmptyCursor, Indexer};
 pub use self::swagger::document;

@@ -1,4 +1,4 @@
-//! Records of collections, tokens and holders: written from their rows when they are asked for, because they change.
+//! JSON records of collections, tokens and holders, serialized per request because their rows change.
 
 use std::collections::HashMap;
 
@@ -118,14 +118,14 @@ pub(crate) fn tokens<R: TokenRow>(
     Ok(())
 }
 
-/// The collections that tokens are of, each read once.
+/// The collections of `tokens`, each read once.
 fn collections_of(
     snapshot: &dyn Snapshot,
     tokens: &[(Owner, Text)],
 ) -> Result<HashMap<Owner, Collection>, Refusal> {
     let mut addresses: Vec<Owner> = Vec::new();
     for (collection, _) in tokens {
-        // Neighbours are mostly of one collection.
+        // Neighbours usually belong to the same collection.
         if addresses.last() != Some(collection) {
             addresses.push(*collection);
         }
@@ -166,7 +166,7 @@ pub(crate) fn holders(out: &mut Vec<u8>, rows: &[([u8; 32], [u8; 20])]) -> Resul
     Ok(())
 }
 
-/// RFC 3339 in UTC to the microsecond, the rest cut off, without trailing zeros: `2026-03-14T09:26:53.5Z`.
+/// RFC 3339 in UTC, truncated to microseconds, without trailing zeros: `2026-03-14T09:26:53.5Z`.
 fn micros(nanos: i64) -> String {
     Timestamp::from_unix_nanos(nanos.div_euclid(1000).saturating_mul(1000)).nanos()
 }
@@ -183,8 +183,8 @@ pub(crate) fn address_of(table: &TableSpec, bytes: &[u8]) -> Result<Option<Accou
         return Ok(None);
     }
     let length = bytes.len();
-    let odd = || Refusal::internal(format!("table `{}`: an address has {length} bytes", table.name));
-    Account::from_bytes(bytes).map(Some).ok_or_else(odd)
+    let malformed = || Refusal::internal(format!("table `{}`: an address has {length} bytes", table.name));
+    Account::from_bytes(bytes).map(Some).ok_or_else(malformed)
 }
 
 fn comma(out: &mut Vec<u8>, i: usize) {

@@ -1,8 +1,11 @@
-//! The one way a page is cut out of an array.
+//! Cursor pagination of an array; every list endpoint uses it.
 //!
-//! What must hold: walking by `next` sees every row once in the order of the request, `previous` of a page is exactly
-//! the page before, each is there only if a row is, and `total` is the length. Rows that come and go between two pages
-//! change nothing of it for those that stay: none is lost, none is seen again.
+//! # Invariants
+//!
+//! * Following `next` returns every row once, in the order of the request.
+//! * `previous` of a page is exactly the page before it.
+//! * A cursor is present only if its page has a row; `total` is the length of the array.
+//! * Rows inserted or deleted between two requests do not affect the others: none is skipped, none is repeated.
 
 use std::ops::Range;
 
@@ -20,14 +23,14 @@ pub enum Direction {
     Descending,
 }
 
-/// Which page is wanted.
+/// A request for one page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<R> {
-    /// Where it begins or ends.
+    /// The position at which the page begins or ends.
     pub at: Start<R>,
-    /// Rows at most; at least 1.
+    /// Maximum number of rows; at least 1.
     pub limit: u64,
-    /// In which order.
+    /// The order of the rows.
     pub direction: Direction,
 }
 
@@ -36,15 +39,15 @@ pub struct PageRequest<R> {
 pub struct Page<R> {
     /// The rows, in the order of the request.
     pub rows: Vec<R>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub next: Option<Cursor<R>>,
-    /// Where the page before ends, if there is one.
+    /// The cursor of the previous page, if there is one.
     pub previous: Option<Cursor<R>>,
     /// Number of rows of the whole list.
     pub total: u64,
 }
 
-/// The page of `array` that `request` asks for.
+/// Returns the requested page of `array`.
 pub fn page<R: Row>(array: &dyn Array<Row = R>, request: &PageRequest<R>) -> Result<Page<R>, Error> {
     let total = array.len();
     let range = range(array, request)?;
@@ -59,26 +62,26 @@ pub fn page<R: Row>(array: &dyn Array<Row = R>, request: &PageRequest<R>) -> Res
     };
     Ok(Page {
         next: rows.last().filter(|_| next).map(|row| Cursor::After(row.clone())),
-        // A page past the end has no first row; the page before it is the last of the list.
+        // A page past the end has no first row; its previous page is the last of the list.
         previous: previous.then(|| rows.first().map_or(Cursor::End, |row| Cursor::Before(row.clone()))),
         rows,
         total,
     })
 }
 
-/// The ordinals of the page.
+/// The positions of the page in the array.
 fn range<R: Row>(array: &dyn Array<Row = R>, request: &PageRequest<R>) -> Result<Range<u64>, Error> {
     use Cursor::{After, Before, End};
     use Direction::{Ascending, Descending};
     let (total, limit) = (array.len(), request.limit);
     let up_from = |start: u64| start..start.saturating_add(limit).min(total);
     let down_from = |end: u64| end.saturating_sub(limit)..end;
-    // Going backward in one direction is going forward in the other.
+    // Paging backward in one direction is paging forward in the other.
     Ok(match (&request.at, request.direction) {
         (Start::Offset(offset), Ascending) => up_from(total.min(*offset)),
         (Start::Offset(offset), Descending) => down_from(total.saturating_sub(*offset)),
         (Start::Row(After(row)), Ascending) | (Start::Row(Before(row)), Descending) => {
-            up_from(array.end(row)?)
+            up_from(array.upper_bound(row)?)
         }
         (Start::Row(After(row)), Descending) | (Start::Row(Before(row)), Ascending) => {
             down_from(array.position(row)?)

@@ -1,4 +1,4 @@
-//! Stored records, spliced into an answer: nothing is parsed on the way.
+//! Splices stored JSON records into a response without parsing them.
 
 use schema::evm_tx::EvmTxs;
 use schema::internal_tx::{CHUNK_FRAMES, Calls};
@@ -40,7 +40,7 @@ fn by_seq(
     Ok(())
 }
 
-/// The rows of `seqs`, in their order: one scan where they follow each other, one visit for each where not.
+/// The rows of `seqs`, in their order: by one scan if the sequences are consecutive, else by point lookups.
 fn payloads(
     snapshot: &dyn Snapshot,
     table: &'static TableSpec,
@@ -83,12 +83,12 @@ pub(crate) fn calls(
     Ok(())
 }
 
-/// The chunk of frames that was read last: neighbours in a list are mostly in one.
+/// A cache of the last chunk of frames, because neighbouring frames are usually in the same chunk.
 #[derive(Default)]
 struct OpenChunk {
     first: u64,
     bytes: Vec<u8>,
-    /// Where each frame is in `bytes`.
+    /// The range of each frame in `bytes`.
     frames: Vec<std::ops::Range<usize>>,
 }
 
@@ -106,7 +106,7 @@ impl OpenChunk {
         self.bytes.get(self.frames.get(self.index(seq)?)?.clone())
     }
 
-    /// Reads the chunk that `seq` is in: the last that begins at or before it, and not further than a chunk is long.
+    /// Reads the chunk that contains `seq`: the last one that begins at or before it, at most a chunk's length away.
     fn load(&mut self, snapshot: &dyn Snapshot, codec: &Codec, seq: u64) -> Result<(), Refusal> {
         let table = Calls::SPEC;
         let start = seq.saturating_sub(CHUNK_FRAMES as u64 - 1).to_be_bytes();

@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the same list that routes.
+//! The Swagger document, generated from the list of endpoints.
 
 use web::call::Call;
 use web::endpoint::{Endpoint, Freshness, Handler, Method};
@@ -23,7 +23,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
 
 static DOCUMENT: Schema = Schema { name: "swagger.Document", doc: "A Swagger 2.0 document.", fields: &[] };
 
-/// The Swagger 2.0 document of the indexer API, without the EVM's paths on a chain that has none.
+/// The Swagger 2.0 document of the indexer API, without the EVM paths on a chain without EVM.
 pub fn document(version: &str, evm: bool) -> serde_json::Value {
     let keep = |path: &str| evm || !(path.contains("/evm-") || path.contains("/richlist/"));
     web::openapi::document(

@@ -1,7 +1,8 @@
-//! Which array each list of tokens is: two orders, and filters by owner, collection and id.
+//! The arrays of tokens: two orders, with filters by owner, collection and id.
 //!
-//! What must hold: whatever the filter, the rows are those of the widest list in the same order, so one cursor is good for
-//! all of them.
+//! # Invariants
+//!
+//! Filtered and unfiltered lists of an order have the same row type and order, so a cursor is valid with every filter.
 
 use chain::Account;
 use schema::keys::Owner;
@@ -11,8 +12,8 @@ use store::key::Text;
 use store::{Error, Key as _, Message, Snapshot, Table as _};
 
 use crate::array::Array;
-use crate::array::set::{Found, Set};
-use crate::array::wider::Wider;
+use crate::array::map_rows::MapRows;
+use crate::array::set::{InMemory, Set};
 use crate::cursor::{Row, Space, Start};
 
 /// A token by id, then by the height of its last change, then by collection.
@@ -48,7 +49,7 @@ pub(crate) trait TokenRow: Row + 'static {
     fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error>;
 }
 
-/// The token `id` of a collection, if there is one and `owner`, if there is one, has it.
+/// The token `id` of a collection, if it exists and belongs to `owner` (if that is given).
 pub(crate) fn one<R: TokenRow>(
     snapshot: &dyn Snapshot,
     collection: Owner,
@@ -62,19 +63,19 @@ pub(crate) fn one<R: TokenRow>(
 }
 
 /// An array of at most one token.
-pub(crate) fn at_most<R: TokenRow>(token: Option<&R>) -> Found<'_, R> {
-    Found(token.into_iter().collect())
+pub(crate) fn at_most<R: TokenRow>(token: Option<&R>) -> InMemory<'_, R> {
+    InMemory(token.into_iter().collect())
 }
 
 /// The first collection in the order of keys.
 const FIRST: Owner = Owner(Account::ZERO);
 
-/// The text that comes next after `text`.
+/// The smallest text greater than `text`.
 fn next(text: &Text) -> Text {
     Text(format!("{}\0", text.0))
 }
 
-/// What a deployed cursor of tokens names.
+/// The height and token id in a deployed server's cursor.
 fn deployed(members: &Map<String, Value>) -> Option<(u64, Text)> {
     Some((members.get("height")?.as_u64()?, Text(members.get("token_id")?.as_str()?.to_owned())))
 }
@@ -106,8 +107,8 @@ impl TokenRow for ById {
 
     fn of_collection(s: &dyn Snapshot, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
         let all = Set::<Tokens>::all(s, collection)?;
-        let widen = move |ids| with_heights(s, collection, ids);
-        Ok(Box::new(Wider::new(all, |row: &Self| row.0.clone(), widen)))
+        let map = move |ids| with_heights(s, collection, ids);
+        Ok(Box::new(MapRows::new(all, |row: &Self| row.0.clone(), map)))
     }
 
     fn of_account(s: &dyn Snapshot, owner: Owner) -> Result<TokenArray<'_, Self>, Error> {
@@ -116,8 +117,8 @@ impl TokenRow for ById {
 
     fn held(s: &dyn Snapshot, owner: Owner, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
         let held = Set::<Holdings>::all(s, (owner, collection))?;
-        let widen = move |ids| with_heights(s, collection, ids);
-        Ok(Box::new(Wider::new(held, |row: &Self| row.0.clone(), widen)))
+        let map = move |ids| with_heights(s, collection, ids);
+        Ok(Box::new(MapRows::new(held, |row: &Self| row.0.clone(), map)))
     }
 
     fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error> {
@@ -138,7 +139,7 @@ impl TokenRow for ByHeight {
 
     fn of_collection(s: &dyn Snapshot, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
         let all = Set::<TokensByHeight>::all(s, collection)?;
-        Ok(Box::new(Wider::new(all, without_collection, with_collection(collection))))
+        Ok(Box::new(MapRows::new(all, without_collection, with_collection(collection))))
     }
 
     fn of_account(s: &dyn Snapshot, owner: Owner) -> Result<TokenArray<'_, Self>, Error> {
@@ -147,25 +148,25 @@ impl TokenRow for ByHeight {
 
     fn held(s: &dyn Snapshot, owner: Owner, collection: Owner) -> Result<TokenArray<'_, Self>, Error> {
         let held = Set::<HoldingsByHeight>::all(s, (owner, collection))?;
-        Ok(Box::new(Wider::new(held, without_collection, with_collection(collection))))
+        Ok(Box::new(MapRows::new(held, without_collection, with_collection(collection))))
     }
 
     fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<TokenArray<'_, Self>, Error> {
-        // Tokens of one id are in the order of their heights already.
+        // Tokens of the same id are already ordered by height.
         let named = named(s, owner, id.clone())?;
-        let narrow = move |row: &Self| by_id_of(&id, row);
-        let widen = |rows: Vec<ById>| Ok(rows.into_iter().map(|(id, height, of)| (height, id, of)).collect());
-        Ok(Box::new(Wider::new(named, narrow, widen)))
+        let lower_bound = move |row: &Self| by_id_of(&id, row);
+        let map = |rows: Vec<ById>| Ok(rows.into_iter().map(|(id, height, of)| (height, id, of)).collect());
+        Ok(Box::new(MapRows::new(named, lower_bound, map)))
     }
 }
 
-/// The part of an account's tokens that have the id `id`.
+/// The account's tokens with the id `id`.
 fn named(s: &dyn Snapshot, owner: Owner, id: Text) -> Result<Set<'_, OwnedTokens>, Error> {
     let end = (next(&id), 0, FIRST);
     Set::<OwnedTokens>::all(s, owner)?.within(&(id, 0, FIRST), &end)
 }
 
-/// Where `row` stands among tokens of the id `id`, whichever id it has itself.
+/// The lower bound for `row` among the tokens of the id `id`, even if `row` has another id.
 fn by_id_of(id: &Text, (height, other, collection): &ByHeight) -> ById {
     match other.cmp(id) {
         std::cmp::Ordering::Less => (id.clone(), *height, FIRST),

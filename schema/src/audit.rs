@@ -1,10 +1,10 @@
-//! Whether a database is whole, as far as it can tell by itself: every row, every list, every order, against each other.
+//! Consistency check of a database against itself, without a node: all rows, lists and indexes against each other.
 //!
 //! | file | compares |
 //! |---|---|
 //! | `rows` | every row with the types of its table |
 //! | `lists`, `ranks` | lists and ranked sets with their lengths |
-//! | `twins` | lists that say the same in two ways |
+//! | `list_pairs` | redundant lists: an account's transactions, in total and by message-type set |
 //! | `blocks` | blocks with each other, with their transactions and with the lane |
 //! | `records` | records with the rows by hash |
 //! | `sets` | the tables of message-type sets with the records |
@@ -12,26 +12,29 @@
 //! | `nfts` | the tables of NFTs with their log |
 //! | `rich` | holders and denoms with balances |
 //! | `undo` | records of commits with their lanes |
-//! | [`twin`] | two tables, row by row |
-//! | [`report`] | what was found, and how it is healed |
+//! | [`diff`] | two versions of a table, row by row |
+//! | [`report`] | the findings and their repair plan |
+//! | [`repair`] | repairs that need no node |
+//! # Invariants
 //!
-//! What must hold: nothing is written but to the scratch store; a row that does not decode is a finding, not an error; a
-//! database that was never damaged gives no finding.
+//! * Only the scratch store is written.
+//! * A row that does not decode is a finding, not an error.
+//! * An undamaged database produces no finding.
 
 mod blocks;
 mod calls;
-pub mod heal;
+pub mod diff;
 pub mod heights;
+mod list_pairs;
 mod lists;
 mod nfts;
 mod ranks;
 pub(crate) mod records;
+pub mod repair;
 pub mod report;
 mod rich;
 mod rows;
 mod sets;
-pub mod twin;
-mod twins;
 mod undo;
 
 use store::{Snapshot, Store, TableSpec};
@@ -44,11 +47,11 @@ use crate::meta::{self, BlockLane, CallLane, Identity, RichLane};
 use crate::open::Refusal;
 use crate::payload::Codec;
 
-/// What every check works with.
+/// The input of every check.
 pub struct Ground<'a> {
     /// The database.
     pub snapshot: &'a dyn Snapshot,
-    /// What it is of.
+    /// Its identity.
     pub identity: Identity,
     /// The block lane.
     pub blocks: BlockLane,
@@ -56,14 +59,14 @@ pub struct Ground<'a> {
     pub calls: Option<CallLane>,
     /// The rich list, if there is one.
     pub rich: Option<RichLane>,
-    /// What its records are compressed with.
+    /// The codec of its records.
     pub codec: Codec,
     /// From sequences to heights.
     pub heights: Heights,
 }
 
 impl<'a> Ground<'a> {
-    /// The ground of the database behind `snapshot`; an error if it does not say what it is.
+    /// Reads the lanes and heights of the database behind `snapshot`; an error if it has no identity.
     pub fn new(snapshot: &'a dyn Snapshot) -> Result<Self, Error> {
         let identity: Identity = meta::read(snapshot)?.ok_or(Refusal::Empty)?;
         let blocks: BlockLane = meta::read(snapshot)?.unwrap_or_default();
@@ -85,12 +88,12 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Checks all that needs no node. `scratch` is empty and takes as much as the tables of NFTs.
+/// Runs all checks that need no node. `scratch` must be empty; it grows to the size of the NFT tables.
 pub fn audit(ground: &Ground<'_>, scratch: &dyn Store, report: &mut Report) -> Result<(), Error> {
     rows::check(ground, report)?;
     blocks::check(ground, report)?;
     lists::check(ground, report)?;
-    twins::check(ground, report)?;
+    list_pairs::check(ground, report)?;
     ranks::check(ground, report)?;
     records::check(ground, report)?;
     sets::check(ground, report)?;
@@ -100,13 +103,13 @@ pub fn audit(ground: &Ground<'_>, scratch: &dyn Store, report: &mut Report) -> R
     undo::check(ground, report)
 }
 
-/// A key as a reader knows it: a number where it is one, else hexadecimal.
+/// A readable key: decimal for an 8-byte number, else hexadecimal.
 pub fn shown(key: &[u8]) -> String {
     <[u8; 8]>::try_from(key)
         .map_or_else(|_| hex::encode(key), |number| u64::from_be_bytes(number).to_string())
 }
 
-/// Whether two declarations are of one table.
+/// Whether two specs describe the same table.
 fn same(a: &TableSpec, b: &TableSpec) -> bool {
     a.tag == b.tag
 }

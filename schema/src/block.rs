@@ -18,8 +18,8 @@ impl Table for Blocks {
     type Value = Message<Block>;
 }
 
-/// What is stored of a block. The transactions of a block have consecutive sequences, so its first and its count are
-/// the whole index "by height".
+/// A block's record and its range of sequences. The transactions of a block have consecutive sequences, so the first
+/// one and the count replace an index by height.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Block {
     /// Sequence of the block's first Cosmos transaction (of the next one to come if the block has none).
@@ -37,14 +37,14 @@ pub struct Block {
     /// Header time, nanoseconds since 1970 UTC.
     #[prost(int64, tag = "5")]
     pub time: i64,
-    /// The record as it is served, JSON.
+    /// The JSON record that the API returns.
     #[prost(bytes = "vec", tag = "6")]
     pub json: Vec<u8>,
 }
 
 /// The hash of the block at `height`; `None` if it is not indexed.
 pub fn hash_at(snapshot: &dyn Snapshot, height: u64) -> Result<Option<[u8; 32]>, Error> {
-    /// What is read of the record; the rest is passed over.
+    /// The member of the record that is needed here.
     #[derive(serde::Deserialize)]
     struct Hashed<'a> {
         hash: &'a str,

@@ -1,7 +1,7 @@
-//! The chain's protobuf descriptors, as the node gave them.
+//! The chain's protobuf descriptors, as the node returned them.
 //!
-//! Transactions are rendered with them; they are kept so that a database says which rules its records were made by,
-//! and so that a restart needs no node to know them.
+//! Transactions are rendered to JSON with them. They are stored so that a database documents how its records were
+//! rendered, and so that a restart does not depend on a node.
 
 use store::{Access, Message, Table, TableSpec};
 

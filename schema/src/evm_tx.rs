@@ -1,4 +1,4 @@
-//! EVM transactions and their orders.
+//! EVM transactions and their indexes.
 
 use store::{Access, List, Table, TableSpec};
 

@@ -1,13 +1,13 @@
-//! Internal transactions: the call frames of EVM transactions, and their orders.
+//! Internal transactions: the call frames of EVM transactions, and their indexes.
 //!
-//! Frames of one transaction are much alike and are read together, so up to [`CHUNK_FRAMES`] of them are one row.
+//! The frames of a transaction are similar and are read together, so one row holds up to [`CHUNK_FRAMES`] of them.
 
 use store::{Access, List, Message, Table, TableSpec};
 
 use crate::keys::{HashPrefix, Owner};
 use crate::payload::Payload;
 
-/// Frames in one row at most: a page that wants one frame of a huge transaction decompresses no more than this many.
+/// Maximum number of frames in a row, which bounds the decompression work for a page with one frame of it.
 pub const CHUNK_FRAMES: usize = 32;
 
 /// Call frames, in chunks.
@@ -48,7 +48,7 @@ impl Table for CallsByHeight {
     type Value = Message<BlockCalls>;
 }
 
-/// Where the frames of a block are.
+/// The sequences of a block's frames.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct BlockCalls {
     /// Sequence of the first frame.

@@ -1,13 +1,13 @@
-//! Key components that several tables share.
+//! Key components shared by several tables.
 
 use chain::Account;
 use store::Key;
 
-/// Beyond every key of every table: numbers take 8 bytes, the first byte of an account is its length, and UTF-8 has no such
-/// byte.
+/// An upper bound of every key of every table: numbers take at most 8 bytes, the first byte of an account is its
+/// length, and UTF-8 never contains `ff`.
 pub(crate) const BEYOND: [u8; 64] = [0xff; 64];
 
-/// An account as a key: one length byte (20 or 32), then the address bytes. The order of accounts means nothing.
+/// An account as a key: one length byte (20 or 32), then the address bytes. The order of accounts has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Owner(pub Account);
 
@@ -28,7 +28,7 @@ impl Key for Owner {
     }
 }
 
-/// What an account does in a transaction; one byte of the key.
+/// The role of an account in a transaction; one byte of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The transaction involves the account (its signers included).
@@ -54,8 +54,7 @@ impl Key for Role {
     }
 }
 
-/// The first 8 bytes of a 32-byte hash. Enough to find a record: those that share them are told apart by the hash in
-/// the record itself.
+/// The first 8 bytes of a 32-byte hash. Readers compare the full hash in the record, because prefixes may collide.
 pub type HashPrefix = [u8; 8];
 
 /// The prefix of `hash` that is stored.

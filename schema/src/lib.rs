@@ -1,27 +1,30 @@
-//! cairn's tables: what is where on disk, and nothing else.
+//! The on-disk schema: every table with its key, value and options, and the operations over all of them.
 //!
-//! Every table is declared once, in the list `tables!` below; opening a database, options, the digest, the format golden and
-//! `db info` are all derived from that list. A table and all orders of the same thing live in one file:
+//! Each table is declared once, in the list `tables!` below. Opening a database, RocksDB options, the digest, the
+//! format golden and `db info` are derived from that list. A table and its secondary indexes are declared in one
+//! file:
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`meta`] | what the database is of, and how far each lane has come |
+//! | [`meta`] | the chain the database belongs to, and the progress of each lane |
 //! | [`block`] | blocks by height |
 //! | [`tx`] | Cosmos transactions, by hash, account, signer and message-type set |
 //! | [`msg_set`] | the dictionary of message-type sets |
 //! | [`evm_tx`] | EVM transactions, by hash, account and signer |
 //! | [`internal_tx`] | call frames of EVM transactions, by height, hash and account |
-//! | [`nft`] | NFTs in every order, and the log that they are made from |
-//! | [`rich`] | balances of ERC-20s, and their holders by amount |
-//! | [`payload`] | how a stored JSON record is compressed |
+//! | [`nft`] | NFT collections and tokens, their indexes, and the event log that they are derived from |
+//! | [`rich`] | ERC-20 balances, and holders by amount |
+//! | [`payload`] | compression of stored JSON records |
 //! | [`descriptors`] | the chain's protobuf descriptors |
-//! | [`undo`] | what rows were before the last commits |
+//! | [`undo`] | the undo log: prior values of the rows that the last commits changed |
 //!
-//! Beside the tables: [`digest`] tells databases apart, [`rewind`] takes back the last blocks and [`rollback`] any,
-//! [`audit`] looks for damage.
+//! Operations: [`digest`] hashes the contents, [`rewind`] removes the last blocks with the undo log, [`rollback`]
+//! removes any number of blocks, [`audit`] detects damage.
 //!
-//! Sequences (`seq`) count records of one kind from 1 in chain order, so they are a function of the chain's content
-//! and the start height alone: two databases built apart give the same cursors.
+//! # Invariants
+//!
+//! A sequence (`seq`) counts records of one kind from 1 in chain order. It depends on the chain's content and the start
+//! height only, so two independently built databases return the same cursors.
 
 pub mod audit;
 pub mod block;
@@ -44,17 +47,17 @@ pub mod undo;
 
 use store::{Table, TableSpec};
 
-/// The number of the on-disk format. Any change of a key or value layout raises it; a database of another format is
-/// refused ([`open`]).
+/// The version of the on-disk format. Any change of a key or value layout increments it; [`open`] rejects a database of
+/// another version.
 pub const FORMAT: u32 = 2;
 
-/// A visitor of tables: Rust has no slice of types.
+/// A visitor over the table types, because Rust has no slice of types.
 pub trait Visitor {
     /// Called once for each ordinary table.
     fn table<T: Table>(&mut self);
     /// Called once for each list.
     fn list<L: store::List>(&mut self);
-    /// Called once for each ranked set, whose rows are a table.
+    /// Called once for each ranked set. Its rows form an ordinary table.
     fn ranked<R: store::Ranked>(&mut self) {
         self.table::<R>();
     }
@@ -74,10 +77,10 @@ macro_rules! tables {
         /// Every list of the database: rows `owner | ordinal → value`, lengths in the table `count`.
         pub const LISTS: &[&TableSpec] = &[$(<$list as store::List>::SPEC),*];
 
-        /// Every ranked set of the database: ordered rows, with lengths and towers in the table `rank`.
+        /// Every ranked set of the database: ordered rows, with lengths and skip-list nodes in the table `rank`.
         pub const RANKED: &[&TableSpec] = &[$(<$ranked as Table>::SPEC),*];
 
-        /// Shows every table, list and ranked set to `visitor`.
+        /// Calls `visitor` for every table, list and ranked set.
         pub fn visit(visitor: &mut impl Visitor) {
             $(visitor.table::<$table>();)*
             $(visitor.list::<$list>();)*
@@ -96,7 +99,7 @@ tables! {
         internal_tx::Calls, internal_tx::CallsByHash, internal_tx::CallsByHeight,
         nft::Collections, nft::TokenObjects, nft::ObjectTokens, nft::OriginNames, nft::CollectionsByName,
         nft::NameChanges, nft::NftLog, nft::Refused, nft::Questions, nft::Waiting,
-        rich::Erc20s, rich::Newborns, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
+        rich::Erc20s, rich::NewContracts, rich::Balances, rich::Denoms, rich::DenomsFolded, rich::RichUndo;
     lists:
         tx::AccountTxs, tx::AccountSetTxs, tx::SetTxs,
         evm_tx::AccountEvmTxs,
@@ -108,23 +111,23 @@ tables! {
         rich::Holders,
 }
 
-/// What can be wrong with a database.
+/// An error of reading or writing a database.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The store below failed, or a row does not decode.
+    /// The storage engine failed, or a row does not decode.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The database belongs to something else than was asked for.
+    /// The database is empty, has another format or belongs to another chain.
     #[error("{0}")]
     Refused(#[from] open::Refusal),
-    /// A stored record does not decompress or does not hold what its table promises.
+    /// A stored record does not decompress, or violates the invariants of its table.
     #[error(
         "table `{table}`, key {key}: {reason}; run `cairn db rollback` below it and let it be indexed again"
     )]
     Record {
         /// The table's name.
         table: &'static str,
-        /// The key, in the form the table's documentation shows it.
+        /// The key, formatted as in the table's documentation.
         key: String,
         /// What is wrong with it.
         reason: String,

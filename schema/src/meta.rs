@@ -1,4 +1,4 @@
-//! What the database is of, and how far each lane has come.
+//! Metadata rows: the identity of the database and the progress of each lane.
 
 use store::key::Text;
 use store::{Access, Batch, Key as _, Snapshot, Table, TableSpec, Txn};
@@ -21,10 +21,10 @@ pub trait Named: prost::Message + Default {
     const NAME: &'static str;
 }
 
-/// What the database is of. Written when it is made, never changed.
+/// The identity of the database: format, chain and start height. Written at creation, never changed.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Identity {
-    /// [`crate::FORMAT`] of the program that made it.
+    /// [`crate::FORMAT`] of the program that created it.
     #[prost(uint32, tag = "1")]
     pub format: u32,
     /// The chain's id.
@@ -45,7 +45,7 @@ impl Named for Identity {
     const NAME: &'static str = "identity";
 }
 
-/// How far the block lane has come. In the same commit as the rows of its last block.
+/// Progress of the block lane. Written in the same commit as the rows of its last block.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct BlockLane {
     /// The last indexed height.
@@ -69,7 +69,7 @@ impl Named for BlockLane {
     const NAME: &'static str = "lane/blocks";
 }
 
-/// How far the internal-transaction lane has come; never ahead of the block lane.
+/// Progress of the internal-transaction lane; never ahead of the block lane.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct CallLane {
     /// The last height whose frames are indexed.
@@ -88,13 +88,13 @@ impl Named for CallLane {
     const NAME: &'static str = "lane/internal_txs";
 }
 
-/// How far the rich list has come; never ahead of the block lane.
+/// Progress of the rich list; never ahead of the block lane.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct RichLane {
     /// The last height whose transfers are in the balances; 0 until the baseline is complete.
     #[prost(uint64, tag = "1")]
     pub height: u64,
-    /// The height at which balances were asked for at the beginning.
+    /// The height at which the initial balances were queried.
     #[prost(uint64, tag = "2")]
     pub baseline: u64,
     /// While the baseline is being taken: the node's key of the next page of accounts.
@@ -106,13 +106,13 @@ impl Named for RichLane {
     const NAME: &'static str = "lane/rich_list";
 }
 
-/// A rebuild of the NFT tables that has begun and is to be finished before anything else.
+/// A rebuild of the NFT tables in progress; it must be finished before any other use of the database.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct PendingNftRebuild {
     /// The tables were emptied in the commit that wrote this.
     #[prost(bool, tag = "1")]
     pub emptied: bool,
-    /// The last height of the log that the tables have again; 0 before the first.
+    /// The last height of the log that was applied again; 0 before the first.
     #[prost(uint64, tag = "2")]
     pub height: u64,
 }
@@ -121,16 +121,16 @@ impl Named for PendingNftRebuild {
     const NAME: &'static str = "rebuild/nft";
 }
 
-/// A rollback that has begun and is to be finished before anything else.
+/// A rollback in progress; it must be finished before any other use of the database.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PendingRollback {
-    /// The height that stays the last.
+    /// The last height after the rollback.
     #[prost(uint64, tag = "1")]
     pub to: u64,
-    /// Nothing that is stored is relied on: the database may be damaged.
+    /// The database may be damaged, so no stored row is relied on.
     #[prost(bool, tag = "2")]
     pub damaged: bool,
-    /// Sequence of the last transaction whose rows by hash and entries of lists are still there; none if that is not known.
+    /// Sequence of the last transaction whose hash and list entries still exist; none if unknown.
     #[prost(uint64, optional, tag = "3")]
     pub txs: Option<u64>,
     /// The same of EVM transactions.
@@ -145,14 +145,14 @@ impl Named for PendingRollback {
     const NAME: &'static str = "rollback";
 }
 
-/// How often something was taken back. It grows in every commit of a rewind and in the last of a rollback: who keeps what
-/// he read keeps this with it, and reads all again when it is another. Not part of the digest.
+/// Rewind counter, incremented in every commit of a rewind and in the last one of a rollback. Caches store it beside
+/// their data and invalidate when it changes. Not part of the digest.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Rewinds {
-    /// Grows.
+    /// Number of rewinds; it only grows.
     #[prost(uint64, tag = "1")]
     pub count: u64,
-    /// The height that it was to be taken back to the last time.
+    /// The target height of the last rewind.
     #[prost(uint64, tag = "2")]
     pub last_to: u64,
 }
@@ -161,17 +161,18 @@ impl Named for Rewinds {
     const NAME: &'static str = "rewinds";
 }
 
-/// What the results of the last block come to, until the next header confirms it. In the same commit as its block; not part
-/// of the digest, since a block that others follow is confirmed. Nor is it taken back: whatever stays was confirmed.
+/// Hashes of the results of the last block, until the next header confirms them. Written in the same commit as
+/// the block. Not part of the digest and not reverted by a rewind, because every block below the last one is
+/// confirmed.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Unconfirmed {
-    /// The block's height; the row counts for nothing at any other.
+    /// The block's height; the row is ignored at any other.
     #[prost(uint64, tag = "1")]
     pub height: u64,
-    /// What the next header has to have as `last_results_hash`, 32 bytes.
+    /// The expected `last_results_hash` of the next header, 32 bytes.
     #[prost(bytes = "vec", tag = "2")]
     pub results_hash: Vec<u8>,
-    /// What the next header has to have as `app_hash`, if the node told it.
+    /// The expected `app_hash` of the next header, if the node returned it.
     #[prost(bytes = "vec", optional, tag = "3")]
     pub app_hash: Option<Vec<u8>>,
 }
@@ -180,11 +181,11 @@ impl Named for Unconfirmed {
     const NAME: &'static str = "unconfirmed";
 }
 
-/// What the process that writes the database does not keep, for those that serve it. Written at its start; not part of the
-/// digest.
+/// Features that the writing process has disabled, for the processes that serve the API. Written when the writer
+/// starts; not part of the digest.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Disabled {
-    /// Why there is no rich list, in words; empty if there is one, or if the chain's VM has none.
+    /// The reason why there is no rich list, as text; empty if there is one, or if the chain's VM has none.
     #[prost(string, tag = "1")]
     pub rich_list: String,
 }
@@ -193,13 +194,13 @@ impl Named for Disabled {
     const NAME: &'static str = "disabled";
 }
 
-/// The rows (table and key) that say how a database came to be what it is, and not what it holds: they are neither part of
-/// the digest nor taken back.
-pub fn passing() -> [(&'static TableSpec, Vec<u8>); 3] {
+/// The rows (table and key) that depend on the history of the database instead of its contents: they are excluded
+/// from the digest and from the undo log.
+pub fn excluded_rows() -> [(&'static TableSpec, Vec<u8>); 3] {
     [key::<Rewinds>(), key::<Unconfirmed>(), key::<Disabled>()].map(|key| (Meta::SPEC, key.to_bytes()))
 }
 
-/// Says that something is taken back to `to`.
+/// Increments [`Rewinds`] for a rewind to `to`.
 pub(crate) fn count_rewind(txn: &mut Txn<'_>, to: u64) -> Result<(), crate::Error> {
     let before = read::<Rewinds>(txn)?.unwrap_or_default();
     put(txn, &Rewinds { count: before.count.saturating_add(1), last_to: to });

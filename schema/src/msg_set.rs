@@ -1,8 +1,8 @@
 //! The dictionary of message-type sets.
 //!
 //! A transaction belongs to exactly one *set*: the distinct type names of its top-level messages, sorted. Lists are
-//! kept per set, so a filter by several types is a union of disjoint lists: nothing to de-duplicate, and its total is
-//! a sum of lengths.
+//! kept per set, so a filter by several types is a union of disjoint lists: it needs no de-duplication, and its total
+//! is the sum of their lengths.
 
 use store::key::Text;
 use store::{Access, Message, Order, Snapshot, Table, TableSpec};
@@ -32,7 +32,7 @@ impl Table for MsgSetByNames {
     type Value = u64;
 }
 
-/// The sets that a message type is in.
+/// The sets that contain a message type.
 ///
 /// | type name without leading `/` (escaped text) | set (4, BE) | → nothing
 #[derive(Debug)]
@@ -44,23 +44,23 @@ impl Table for MsgSetByType {
     type Value = ();
 }
 
-/// What is stored of a set.
+/// A message-type set.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct MsgSet {
     /// The type names, sorted, without leading `/`. None for a transaction without messages or that does not decode.
     #[prost(string, repeated, tag = "1")]
     pub names: Vec<String>,
-    /// Sequence of the first transaction of this set: a rollback below it forgets the set.
+    /// Sequence of the first transaction of this set: a rollback below it deletes the set.
     #[prost(uint64, tag = "2")]
     pub first_tx: u64,
 }
 
-/// The key of a set in [`MsgSetByNames`]. A type name holds no comma.
+/// The key of a set in [`MsgSetByNames`]. A type name never contains a comma.
 pub fn joined(names: &[String]) -> String {
     names.join(",")
 }
 
-/// The sets that hold at least one of `types`, ascending and each once.
+/// The sets that contain at least one of `types`, ascending, without duplicates.
 pub fn containing_any(snapshot: &dyn Snapshot, types: &[String]) -> Result<Vec<u32>, store::Error> {
     let mut sets = Vec::new();
     for name in types {

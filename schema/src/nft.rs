@@ -1,17 +1,21 @@
-//! NFTs: collections, tokens, every order in which they are listed, and the log that they are made from.
+//! NFTs by event sourcing: an event log, and the tables of collections and tokens that are derived from it.
 //!
-//! The log ([`NftLog`]) holds what happened to NFTs, block by block, with what the node said about names and URIs. Every
-//! other table here, but the three about questions that are open ([`Refused`], [`Questions`], [`Waiting`]), is a fold of
-//! it ([`fold`]): rolling back and repairing is cutting the log and folding it again ([`rebuild`]). What the fold makes
-//! depends on the log alone, not on when an answer arrived.
+//! The log ([`NftLog`]) holds the NFT events of each block, completed with the names and URIs that the node returned.
+//! Every other table here is a fold of the log ([`fold`]), except three tables of pending metadata queries
+//! ([`Refused`], [`Questions`], [`Waiting`]). A rollback or repair truncates the log and applies it again
+//! ([`rebuild`]).
+//!
+//! # Invariants
+//!
+//! The derived tables depend on the log alone, not on the time at which metadata arrived.
 
 pub mod fold;
 mod log;
-mod open;
+mod pending;
 pub mod rebuild;
 
 pub use self::log::{Change, Entry, Log, Mint, NewCollection, NewUri, Origin, Transfer};
-pub use self::open::{About, Question, Subject, TokenKey, Waiter, question_height, question_number};
+pub use self::pending::{About, Question, Subject, TokenKey, Waiter, question_height, question_number};
 
 use store::key::Text;
 use store::{Access, List, Message, Ranked, Table, TableSpec};
@@ -36,13 +40,13 @@ pub struct Collection {
     /// Its name on this chain; empty if it has none.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Its name on the chain that it came from, if it came by IBC.
+    /// Its name on the chain of origin, if it was transferred by IBC.
     #[prost(string, tag = "2")]
     pub origin_name: String,
     /// Address of its creator, 20 or 32 bytes; empty if unknown.
     #[prost(bytes = "vec", tag = "3")]
     pub creator: Vec<u8>,
-    /// The block it is shown with: of its creation, on an EVM chain of the first transaction that involved it.
+    /// The height that the API shows: of its creation, or on an EVM chain of the first transaction that involved it.
     #[prost(uint64, tag = "4")]
     pub height: u64,
     /// That block's header time, nanoseconds since 1970 UTC.
@@ -50,7 +54,7 @@ pub struct Collection {
     pub time: i64,
 }
 
-/// All collections, in the order of [`Collection::height`], then of their addresses.
+/// All collections, ordered by [`Collection::height`], then by address.
 ///
 /// | height (8, BE) | collection (1 + 20 or 32) | → nothing
 #[derive(Debug)]
@@ -68,7 +72,7 @@ impl Ranked for CollectionsByHeight {
     type Item = (u64, Owner);
 }
 
-/// Collections that an account owns tokens of now, ordered like [`CollectionsByHeight`].
+/// Collections of which an account currently owns tokens, ordered like [`CollectionsByHeight`].
 ///
 /// | owner (1 + 20 or 32) | height (8, BE) | collection (1 + 20 or 32) | → nothing
 #[derive(Debug)]
@@ -85,7 +89,7 @@ impl Ranked for OwnedCollections {
     type Item = (u64, Owner);
 }
 
-/// Tokens that exist, by collection, in the order of their ids' bytes.
+/// Existing tokens by collection, ordered by the bytes of their ids.
 ///
 /// | collection (1 + 20 or 32) | token id (escaped text) | → [`Token`] (protobuf)
 #[derive(Debug)]
@@ -120,7 +124,7 @@ pub struct Token {
     /// That block's header time, nanoseconds since 1970 UTC.
     #[prost(int64, tag = "5")]
     pub time: i64,
-    /// If the node could not be asked for the URI yet, the number of the open question, else 0.
+    /// Number of the pending query for the URI; 0 if there is none.
     #[prost(uint64, tag = "6")]
     pub question: u64,
 }
@@ -212,8 +216,8 @@ impl Ranked for HoldingsByHeight {
     type Item = (u64, Text);
 }
 
-/// Transactions that minted, moved or burnt a token, oldest first; kept when it is burnt. Not on Move chains, where they
-/// are those of the token's object ([`crate::tx::AccountTxs`]).
+/// Transactions that minted, moved or burnt a token, oldest first; kept after a burn. Empty on Move chains, which use
+/// the transactions of the token's object ([`crate::tx::AccountTxs`]).
 ///
 /// | collection (1 + 20 or 32) | token id (escaped text) | ordinal (8, BE) | → seq (varint)
 #[derive(Debug)]
@@ -224,7 +228,7 @@ impl List for TokenTxs {
     type Owner = (Owner, Text);
 }
 
-/// Move: the object of a token; kept when it is burnt.
+/// Move: the object of a token; kept after a burn.
 ///
 /// | collection (1 + 20 or 32) | token id (escaped text) | → address of the object (32)
 #[derive(Debug)]
@@ -236,7 +240,7 @@ impl Table for TokenObjects {
     type Value = Vec<u8>;
 }
 
-/// Move: the token that an object is; kept when it is burnt.
+/// Move: the token that an object represents; kept after a burn.
 ///
 /// | object (1 + 20 or 32) | → [`TokenName`] (protobuf)
 #[derive(Debug)]
@@ -248,7 +252,7 @@ impl Table for ObjectTokens {
     type Value = Message<TokenName>;
 }
 
-/// Which token.
+/// Identifies a token.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct TokenName {
     /// Address of the collection, 20 or 32 bytes.
@@ -259,7 +263,7 @@ pub struct TokenName {
     pub token_id: String,
 }
 
-/// Names of collections on the chains that they came from, by their name here (`indexing.md` §9).
+/// Names of collections on their chain of origin, by their name on this chain (`indexing.md` §9).
 ///
 /// | name here (escaped text) | → name there (UTF-8)
 #[derive(Debug)]
@@ -284,8 +288,8 @@ impl Table for CollectionsByName {
     type Value = ();
 }
 
-/// Collections in the order in which they were made or got another name: who keeps their names in memory reads on from
-/// the last number he knows. A row without an address means that all is to be read again. Not part of the digest.
+/// Change log of collection names: an entry for each new or renamed collection. A cache of names reads on from the last
+/// number it has applied. A row without an address invalidates all names. Not part of the digest.
 ///
 /// | number (8, BE) | → address of the collection (20, 32 or 0)
 #[derive(Debug)]
@@ -297,7 +301,7 @@ impl Table for NameChanges {
     type Value = Vec<u8>;
 }
 
-/// What happened to NFTs in a block. Blocks without have no row.
+/// The NFT event log by block. Blocks without NFT events have no row.
 ///
 /// | height (8, BE) | → [`Log`] (protobuf)
 #[derive(Debug)]
@@ -309,7 +313,7 @@ impl Table for NftLog {
     type Value = Message<Log>;
 }
 
-/// Contracts and objects that are no NFTs though an event looked like it: they are not asked about again.
+/// Contracts and objects that emitted an NFT-like event but are not NFTs; the node is not queried for them again.
 ///
 /// | address (1 + 20 or 32) | → height at which that was found out (varint)
 #[derive(Debug)]
@@ -321,8 +325,8 @@ impl Table for Refused {
     type Value = u64;
 }
 
-/// Questions that the node could not answer yet; they are asked until it can. A question's number is its height times
-/// 2^24 and the place of the event that it is about.
+/// Pending metadata queries, retried until the node answers. The number is the height times 2^24 plus the place of the
+/// event in its block.
 ///
 /// | number (8, BE) | → [`Question`] (protobuf)
 #[derive(Debug)]
@@ -334,7 +338,7 @@ impl Table for Questions {
     type Value = Message<Question>;
 }
 
-/// Events that wait for the answer to a question about their subject.
+/// Pending events: they wait for the metadata query about their contract or object.
 ///
 /// | subject (1 + 20 or 32) | height (8, BE) | place (4, BE) | → [`Waiter`] (protobuf)
 #[derive(Debug)]

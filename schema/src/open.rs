@@ -1,14 +1,14 @@
-//! What must hold before a database is used: it is cairn's, of this format, and of the chain that was asked for.
+//! Opening of a database: checks that it has this format and belongs to the configured chain.
 
 use store::{Counts, Durability, Store, Txn};
 
 use crate::meta::{self, Identity};
 use crate::{Error, FORMAT, payload};
 
-/// Why a database is not used.
+/// The reason why a database cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It was made by a program with another format.
+    /// It was created by a program with another format.
     #[error(
         "the database has format {found}, this program reads and writes format {FORMAT}: use the version that made it, \
          or index into a new directory"
@@ -17,7 +17,7 @@ pub enum Refusal {
         /// The database's format.
         found: u32,
     },
-    /// It is of something else.
+    /// It was created with another setting.
     #[error(
         "the database was made with {what} `{found}`, not `{wanted}`: use another data directory, or run with `{found}`"
     )]
@@ -26,15 +26,15 @@ pub enum Refusal {
         what: &'static str,
         /// The database's.
         found: String,
-        /// The one asked for.
+        /// The configured value.
         wanted: String,
     },
-    /// There is nothing in it.
+    /// It is empty.
     #[error("the database is empty: run `cairn run` or `cairn ingest` on it first")]
     Empty,
 }
 
-/// What the database is of, or `None` if it is new. Refuses one of another format.
+/// The database's identity, or `None` if it is new. An error if it has another format.
 pub fn identity(store: &dyn Store) -> Result<Option<Identity>, Error> {
     let identity = meta::read::<Identity>(&*store.snapshot()?)?;
     if let Some(identity) = &identity
@@ -45,12 +45,12 @@ pub fn identity(store: &dyn Store) -> Result<Option<Identity>, Error> {
     Ok(identity)
 }
 
-/// Like [`identity`], for those that cannot work on an empty database.
+/// Like [`identity`], but an empty database is an error.
 pub fn existing(store: &dyn Store) -> Result<Identity, Error> {
     Ok(identity(store)?.ok_or(Refusal::Empty)?)
 }
 
-/// Makes sure that the database is what `wanted` says; a new one becomes it, with the shipped dictionaries.
+/// Checks that the database's identity is `wanted`. Initializes a new database with it and the shipped dictionaries.
 pub fn or_create(store: &dyn Store, wanted: &Identity) -> Result<(), Error> {
     let Some(found) = identity(store)? else {
         let snapshot = store.snapshot()?;

@@ -1,10 +1,13 @@
-//! How a stored JSON record is compressed: by the application, one zstd frame a record, with a shared dictionary.
+//! Compression of stored JSON records: one zstd frame per record, with a shared dictionary.
 //!
-//! A record alone is too small for zstd to find its repetitions in; a dictionary of typical records knows them already
-//! (a transaction of 3,354 bytes becomes 289 instead of 1,219). The bytes are the same on every engine and in the log.
+//! A single record is too small for zstd to find repetitions; a dictionary of typical records supplies them (a
+//! transaction of 3,354 bytes becomes 289 instead of 1,219). The application compresses, not the engine, so the bytes
+//! are the same on every engine and in the write-ahead log.
 //!
-//! A dictionary is never changed or deleted while a record refers to it. Each database holds its own copies, so that a
-//! later program with better dictionaries still reads it.
+//! # Invariants
+//!
+//! A dictionary is never changed or deleted while a record refers to it. Each database holds copies of its
+//! dictionaries, so that a later program with better ones can still read it.
 
 use std::io::Cursor;
 use std::ops::Range;
@@ -16,15 +19,16 @@ use zstd::zstd_safe;
 
 use crate::Error;
 
-/// Level 3: 9 saves another tenth of the bytes for four times the time.
+/// The zstd level. Level 9 saves another 10 % of the bytes at four times the time.
 const LEVEL: i32 = 3;
 
-/// A decompressed record of more bytes is taken for damage: the largest known, a contract creation, has 250 kB.
+/// Upper bound of a decompressed record in bytes; a larger size is treated as corruption. The largest known record, a
+/// contract creation, has 250 kB.
 const MAX_RECORD: u64 = 256 << 20;
 
-/// The record is the bytes as they are.
+/// Codec byte: the record follows uncompressed.
 const RAW: u8 = 0;
-/// The record is a dictionary's number (varint) and a zstd frame.
+/// Codec byte: a dictionary's number (varint) and a zstd frame follow.
 const ZSTD: u8 = 1;
 
 /// zstd dictionaries.
@@ -39,7 +43,7 @@ impl Table for Dictionary {
     type Value = Message<DictionaryRow>;
 }
 
-/// A dictionary and what it is for.
+/// A dictionary and the kind of record it is for.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct DictionaryRow {
     /// The kind of record, [`Kind`] as a number.
@@ -50,7 +54,7 @@ pub struct DictionaryRow {
     pub bytes: Vec<u8>,
 }
 
-/// The kinds of record, each with a dictionary of its own.
+/// The kinds of record; each has its own dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A Cosmos transaction.
@@ -83,7 +87,7 @@ impl Kind {
     }
 }
 
-/// A compressed record, as it is stored.
+/// A stored, compressed record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload(pub Vec<u8>);
 
@@ -105,7 +109,7 @@ pub fn put_shipped(txn: &mut Txn<'_>) {
     }
 }
 
-/// All dictionaries of a database, ready to decompress with, from several threads.
+/// All dictionaries of a database, loaded for decompression from several threads.
 #[derive(Debug)]
 pub struct Codec {
     dictionaries: Vec<Loaded>,
@@ -118,7 +122,7 @@ struct Loaded {
     idle: Pool,
 }
 
-/// Decompressors at rest. At most one per thread that ever decompressed at the same time.
+/// A pool of idle decompressors, at most one per thread that decompressed concurrently.
 #[derive(Default)]
 struct Pool(Mutex<Vec<Decompressor<'static>>>);
 
@@ -233,14 +237,14 @@ impl std::fmt::Debug for Encoder {
 impl Encoder {
     fn new(number: u16, dictionary: &[u8]) -> std::io::Result<Self> {
         let mut compressor = Compressor::with_dictionary(LEVEL, dictionary)?;
-        // The number stands in front of the frame, and RocksDB has checksums of its own.
+        // The dictionary's number precedes the frame, and RocksDB has checksums of its own.
         compressor.include_dictid(false)?;
         compressor.include_checksum(false)?;
         compressor.include_contentsize(true)?;
         Ok(Self { number, compressor })
     }
 
-    /// `record`, compressed; as it is where that is shorter.
+    /// `record`, compressed, or uncompressed if that is shorter.
     pub fn encode(&mut self, record: &[u8]) -> Payload {
         let mut out = Vec::with_capacity(4 + zstd_safe::compress_bound(record.len()));
         if self.number != 0 {
@@ -254,7 +258,8 @@ impl Encoder {
                     out.shrink_to_fit();
                     return Payload(out);
                 }
-                // Never for lack of room; whatever it was, the plain bytes are as good.
+                // The buffer is large enough; if compression fails for another reason, the record is stored
+                // uncompressed.
                 Ok(_) | Err(_) => out.clear(),
             }
         }
@@ -294,7 +299,7 @@ impl Frames {
         self.json.len()
     }
 
-    /// The chunk's bytes; it is empty afterwards.
+    /// Returns the chunk's bytes and empties it.
     pub fn take(&mut self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.json.len() + 2 * self.lengths.len() + 2);
         put_varint(self.lengths.len() as u64, &mut out);
@@ -305,7 +310,7 @@ impl Frames {
         out
     }
 
-    /// Where the frames of a chunk are in it, or `None` if the bytes are not one.
+    /// The byte ranges of the frames in a chunk; `None` if the bytes are not a chunk.
     pub fn ranges(chunk: &[u8]) -> Option<Vec<Range<usize>>> {
         let mut rest = chunk;
         let n = usize::try_from(take_varint(&mut rest)?).ok()?;

@@ -1,11 +1,11 @@
-//! How far work has come that may take minutes.
+//! Progress log lines of operations that may take minutes.
 
 use std::time::{Duration, Instant};
 
-/// Short work logs nothing.
+/// Interval of the log lines; a shorter operation logs nothing.
 const EVERY: Duration = Duration::from_secs(3);
 
-/// Logs a line every few seconds.
+/// A logger that writes at most one line per interval.
 pub(crate) struct Progress {
     message: &'static str,
     total: u64,
@@ -13,12 +13,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// For work that is done when `total` is reached.
+    /// A logger for an operation that ends at `total`.
     pub(crate) fn new(message: &'static str, total: u64) -> Self {
         Self { message, total, logged: Instant::now() }
     }
 
-    /// Work has come to `done`.
+    /// Reports that `done` of the total is reached.
     pub(crate) fn at(&mut self, done: u64) {
         if self.logged.elapsed() >= EVERY {
             self.logged = Instant::now();

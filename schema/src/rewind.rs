@@ -1,19 +1,22 @@
-//! Taking back the last heights of an index that is running, by the records that its lanes keep ([`crate::undo`]).
+//! Rewind: removal of the last heights with the undo log ([`crate::undo`]), without stopping the API.
 //!
-//! Each record is one commit, the newest first, and none of them leaves a lane ahead of the blocks: what is interrupted is a
-//! database like any other, with fewer heights to take back. Where a record is missing or does not fit, all that is left is
-//! taken back the slow way ([`rollback`]), which needs none.
+//! Undo records are applied from the newest on, one commit each. If a record is missing or does not match the current
+//! state, [`rollback`] removes the remaining heights without the undo log.
+//!
+//! # Invariants
+//!
+//! After each commit no lane is ahead of the blocks, so an interrupted rewind leaves a consistent database.
 
 use store::Store;
 
-use crate::rollback::{self, Impossible};
+use crate::rollback::{self, RollbackError};
 use crate::undo::{self, Lane};
 use crate::{Error, rich};
 
-/// What was done.
+/// The outcome of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rewound {
-    /// How.
+    /// The method.
     pub by: By,
     /// The last height before.
     pub from: u64,
@@ -21,20 +24,21 @@ pub struct Rewound {
     pub to: u64,
 }
 
-/// How an index is taken back.
+/// The method of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// By the records of its last commits: time grows with what is taken back.
+    /// With the undo log: time is proportional to the removed rows.
     UndoRecords,
-    /// Without them ([`rollback`]): time grows with what is taken back, with the lists of accounts, and with the log of NFTs if
-    /// that is cut.
+    /// Without it ([`rollback`]): time also grows with the number of account lists and, if the NFT log is truncated,
+    /// with the length of that log.
     FullRollback,
 }
 
-/// Takes back every height above `to`, of every lane. No lane may run meanwhile; requests may.
+/// Removes every height above `to`, of every lane. No lane may run meanwhile; API requests may.
 ///
-/// By records, an answer about an NFT goes too that came after `to` and is about a height before: it is asked for again.
-pub fn rewind(store: &dyn Store, to: u64) -> Result<Rewound, Impossible> {
+/// The undo log also reverts NFT metadata that arrived after `to` for a lower height; it is requested from the node
+/// again.
+pub fn rewind(store: &dyn Store, to: u64) -> Result<Rewound, RollbackError> {
     rollback::finish_pending(store)?;
     let from = rollback::last_height(store, to)?;
     if by_records(store, to)? {
@@ -44,19 +48,19 @@ pub fn rewind(store: &dyn Store, to: u64) -> Result<Rewound, Impossible> {
     Ok(Rewound { by: By::FullRollback, from, to })
 }
 
-/// Whether it could be done; if not, perhaps a part of it was.
+/// Rewinds with the undo log. If it returns false, some of the heights may have been removed already.
 fn by_records(store: &dyn Store, to: u64) -> Result<bool, Error> {
     for lane in Lane::ALL {
-        if !undo::reaches(&*store.snapshot()?, lane, to)? {
+        if !undo::covers(&*store.snapshot()?, lane, to)? {
             return Ok(false);
         }
     }
     for lane in Lane::ALL {
         if lane == Lane::Blocks {
-            rich::go_back(store, to)?;
+            rich::rewind(store, to)?;
         }
         while lane.height(&*store.snapshot()?)? > to {
-            if !undo::take_back_last(store, lane, to)? {
+            if !undo::revert_last_commit(store, lane, to)? {
                 return Ok(false);
             }
         }

@@ -1,13 +1,15 @@
-//! Who holds how much of each ERC-20: the rich list of an EVM chain.
+//! The rich list of an EVM chain: ERC-20 balances, and the holders of each token ordered by amount.
 //!
-//! Amounts are base units, 256 bits. A holder of nothing has no row, but in a token whose earlier holders are not known:
-//! there a row of nothing says that the account has been asked about.
+//! Amounts are 256-bit integers in base units. An account without a balance has no row, except in a token whose earlier
+//! holders are unknown: there a row of zero records that the balance was queried.
 
 mod balance;
 mod undo;
 
 pub use self::balance::{amount_of, balance, set_balance};
-pub use self::undo::{Before, UNDO_HEIGHTS, Undo, UndoRow, Undone, clear, finish_pending, go_back, put_undo};
+pub use self::undo::{
+    Before, RewindOutcome, UNDO_HEIGHTS, Undo, UndoRow, clear, finish_pending, put_undo, rewind,
+};
 
 use store::key::Text;
 use store::{Access, Message, Ranked, Table, TableSpec};
@@ -15,7 +17,7 @@ use store::{Access, Message, Ranked, Table, TableSpec};
 /// An EVM address.
 pub type Address = [u8; 20];
 
-/// ERC-20 contracts of which a transfer was seen, or that the chain's bank knows.
+/// ERC-20 contracts with at least one observed transfer, or with a denom in the chain's bank module.
 ///
 /// | contract (20) | → [`Erc20`] (protobuf)
 #[derive(Debug)]
@@ -27,28 +29,28 @@ impl Table for Erc20s {
     type Value = Message<Erc20>;
 }
 
-/// What is known of an ERC-20.
+/// The state of an ERC-20 in the rich list.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Erc20 {
-    /// Every holder is known: an account without a row holds nothing.
+    /// Every holder is known: an account without a row has balance zero.
     #[prost(bool, tag = "1")]
     pub complete: bool,
-    /// Its balances change in ways that its events do not tell: who is touched is asked for, not added up.
+    /// Balances change without transfer events: the balance of a touched account is queried, not
+    /// summed.
     #[prost(bool, tag = "2")]
     pub drifting: bool,
-    /// The node cannot tell its balances, so they are sums of what was seen.
+    /// The contract does not answer balance queries, so balances are sums of the observed transfers.
     #[prost(bool, tag = "3")]
     pub silent: bool,
 }
 
-/// Contracts that came to be since the rich list began and of which no transfer was seen yet: nobody held any of them
-/// before.
+/// Contracts created after the baseline of the rich list, without a transfer so far. All their holders are known.
 ///
 /// | contract (20) | → nothing
 #[derive(Debug)]
-pub struct Newborns;
+pub struct NewContracts;
 
-impl Table for Newborns {
+impl Table for NewContracts {
     const SPEC: &'static TableSpec = &TableSpec { name: "newborn", tag: 0x66, access: Access::Point };
     type Key = Address;
     type Value = ();
@@ -83,7 +85,7 @@ impl Ranked for Holders {
     type Item = ([u8; 32], Address);
 }
 
-/// Contracts of the chain's bank denoms. `evm/<contract>` needs no row.
+/// Contracts of the denoms in the chain's bank module. `evm/<contract>` needs no row.
 ///
 /// | denom as the chain writes it (escaped text) | → contract (20)
 #[derive(Debug)]
@@ -95,7 +97,7 @@ impl Table for Denoms {
     type Value = Vec<u8>;
 }
 
-/// Denoms by their lower-case form, for those who spell them otherwise; of several the first by bytes is meant.
+/// Denoms by their lower-case form, for case-insensitive lookup; of several the first by bytes is used.
 ///
 /// | denom in lower case (escaped text) | denom (escaped text) | → nothing
 #[derive(Debug)]
@@ -107,7 +109,7 @@ impl Table for DenomsFolded {
     type Value = ();
 }
 
-/// What the rich list was before a block, for the last [`UNDO_HEIGHTS`] heights.
+/// The undo log of the rich list, for the last [`UNDO_HEIGHTS`] heights.
 ///
 /// | height (8, BE) | → [`Undo`] (protobuf)
 #[derive(Debug)]

@@ -1,16 +1,19 @@
-//! Taking back blocks: afterwards the database is what it was when `to` was its last height.
+//! Rollback: removal of all blocks above a height, without the undo log.
 //!
-//! Every list is in the order of sequences, so the rows of the blocks that go are the tail of each list; nothing needs
-//! to be remembered for it. Tables by sequence or height end earlier; rows by hash are found by the records that go. NFTs are
-//! folded again from what stays of their log, if it was cut; the rich list takes back its changes, or begins anew if they are
-//! too many. Of what stays it reads the end of each list of a Cosmos account, and the log of NFTs if that was cut. Where few
-//! blocks go, folding that log is most of the time, and more than half of it is finding the next tower of ranked sets.
+//! Lists are ordered by sequence, so the rows of the removed blocks are the tail of each list. Tables keyed by
+//! sequence or height are truncated; rows keyed by hash are found through the removed records. If the NFT log is
+//! truncated, the NFT tables are rebuilt from the rest of it. The rich list applies its own undo log, or is cleared
+//! if that is too short. Of the rows that remain, a rollback reads the end of each Cosmos account's list, and the NFT
+//! log if that was truncated. If few blocks are removed, the NFT rebuild dominates, and skip-list searches are more
+//! than half of it.
 //!
-//! It takes several commits. The first writes down that it has begun, those after it how far it has come: a database
-//! with the mark is finished before anything else is done with it, from where it was interrupted ([`finish_pending`]).
+//! [`force_rollback`] does the same on a damaged database: it relies on the row of the last remaining block only.
 //!
-//! A damaged database is taken back by [`take_back`]: it relies on the row of the last block that stays and on nothing
-//! else.
+//! # Invariants
+//!
+//! A rollback takes several commits. The first one writes [`PendingRollback`], the others update its position and the
+//! last one deletes it. [`finish_pending`] resumes an interrupted rollback before any other use of the database.
+//! Afterwards the database equals one whose last height was always `to`.
 
 mod damaged;
 mod records;
@@ -20,7 +23,7 @@ use store::{
     TableSpec, Txn,
 };
 
-use self::records::remove_others;
+use self::records::remove_dependents;
 use crate::block::Blocks;
 use crate::evm_tx::EvmTxs;
 use crate::internal_tx::{Calls, CallsByHeight};
@@ -32,13 +35,13 @@ use crate::payload::Codec;
 use crate::tx::Txs;
 use crate::{Error, block, nft, open, rich, undo};
 
-/// Why a rollback is refused.
+/// The reason why a rollback is not possible.
 #[derive(Debug, thiserror::Error)]
-pub enum Impossible {
-    /// There is no such block.
+pub enum RollbackError {
+    /// The height is not indexed.
     #[error("cannot go back to height {to}: the database holds {first} to {last}")]
     OutOfRange {
-        /// The height asked for.
+        /// The requested height.
         to: u64,
         /// The first indexed height.
         first: u64,
@@ -50,45 +53,46 @@ pub enum Impossible {
     Database(#[from] Error),
 }
 
-impl From<store::Error> for Impossible {
+impl From<store::Error> for RollbackError {
     fn from(error: store::Error) -> Self {
         Self::Database(error.into())
     }
 }
 
-/// Takes back every block above `to`.
-pub fn rollback(store: &dyn Store, to: u64) -> Result<(), Impossible> {
+/// Removes every block above `to`.
+pub fn rollback(store: &dyn Store, to: u64) -> Result<(), RollbackError> {
     last_height(store, to)?;
     commit(store, |txn| {
         let blocks = meta::read::<BlockLane>(txn)?.unwrap_or_default();
         let calls = meta::read::<CallLane>(txn)?.unwrap_or_default().calls;
         let (txs, evm_txs, calls) = (Some(blocks.txs), Some(blocks.evm_txs), Some(calls));
         meta::put(txn, &PendingRollback { to, damaged: false, txs, evm_txs, calls });
-        // Who reads meanwhile does not look for what goes.
+        // API requests no longer see the blocks whose rows are about to be deleted.
         put_lanes(txn, to)
     })?;
     Ok(finish_pending(store)?)
 }
 
-/// The last indexed height, if the database can be taken back to `to`.
-pub(crate) fn last_height(store: &dyn Store, to: u64) -> Result<u64, Impossible> {
+/// The last indexed height, if the database can be rolled back to `to`.
+pub(crate) fn last_height(store: &dyn Store, to: u64) -> Result<u64, RollbackError> {
     let Identity { start_height: first, .. } = open::existing(store)?;
     let last = meta::read::<BlockLane>(&*store.snapshot()?)?.map_or(0, |lane| lane.height);
     if to < first || to > last {
-        return Err(Impossible::OutOfRange { to, first, last });
+        return Err(RollbackError::OutOfRange { to, first, last });
     }
     Ok(last)
 }
 
-/// Takes back `from` and every block above, also where lists have gaps, lengths are wrong or rows do not decode: every row
-/// is read. The block before `from` must be whole; there need not be one if `from` is the first height.
-pub fn take_back(store: &dyn Store, from: u64) -> Result<(), Impossible> {
+/// Removes `from` and every block above it from a database that may be damaged: reads every row, and tolerates gaps
+/// in lists, wrong lengths and rows that do not decode. The block before `from` must be intact, unless `from` is the
+/// first height.
+pub fn force_rollback(store: &dyn Store, from: u64) -> Result<(), RollbackError> {
     let Identity { start_height: first, .. } = open::existing(store)?;
     let snapshot = store.snapshot()?;
     let last = meta::read::<BlockLane>(&*snapshot)?.map_or(0, |lane| lane.height);
     let to = from.saturating_sub(1);
     if from < first || to > last {
-        return Err(Impossible::OutOfRange { to, first, last });
+        return Err(RollbackError::OutOfRange { to, first, last });
     }
     if from > first {
         block_lane_at(&*snapshot, to)?;
@@ -101,7 +105,7 @@ pub fn take_back(store: &dyn Store, from: u64) -> Result<(), Impossible> {
     Ok(finish_pending(store)?)
 }
 
-/// Whether something was begun and interrupted.
+/// Whether a rollback or an NFT rebuild was interrupted.
 pub fn is_pending(store: &dyn Store) -> Result<bool, Error> {
     let snapshot = store.snapshot()?;
     let rollback: Option<PendingRollback> = meta::read(&*snapshot)?;
@@ -109,12 +113,12 @@ pub fn is_pending(store: &dyn Store) -> Result<bool, Error> {
     Ok(rollback.is_some() || rebuild.is_some())
 }
 
-/// Finishes what was begun and interrupted, if there is anything. To be called before a lane starts.
+/// Resumes an interrupted rollback or rebuild, if there is one. Must be called before a lane starts.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
-    // Read before the match, whose arms would else hold the snapshot through the whole rollback.
+    // Not a temporary of the match, which would hold the snapshot for the whole rollback.
     let pending: Option<PendingRollback> = meta::read(&*store.snapshot()?)?;
     match pending {
-        Some(PendingRollback { to, damaged: true, .. }) => damaged::finish(store, to)?,
+        Some(PendingRollback { to, damaged: true, .. }) => damaged::force_finish(store, to)?,
         Some(pending) => finish(store, pending)?,
         None => {}
     }
@@ -122,7 +126,7 @@ pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     rich::finish_pending(store)
 }
 
-/// Does all but the rebuild of NFTs, for which it leaves the mark.
+/// Performs the rollback except for the NFT rebuild, which it marks as pending.
 fn finish(store: &dyn Store, mut pending: PendingRollback) -> Result<(), Error> {
     let to = pending.to;
     let snapshot = store.snapshot()?;
@@ -130,18 +134,18 @@ fn finish(store: &dyn Store, mut pending: PendingRollback) -> Result<(), Error> 
     let codec = Codec::load(&*snapshot)?;
     drop(snapshot);
 
-    remove_others::<Txs>(store, &codec, &mut pending, blocks.txs)?;
-    remove_others::<EvmTxs>(store, &codec, &mut pending, blocks.evm_txs)?;
-    remove_others::<Calls>(store, &codec, &mut pending, calls.calls)?;
-    // The tables of what is open and of what is not an NFT are not by height; they are small.
+    remove_dependents::<Txs>(store, &codec, &mut pending, blocks.txs)?;
+    remove_dependents::<EvmTxs>(store, &codec, &mut pending, blocks.evm_txs)?;
+    remove_dependents::<Calls>(store, &codec, &mut pending, calls.calls)?;
+    // These tables are not ordered by height, but small.
     delete_by::<Refused>(store, |_, &found_at| found_at > to)?;
     delete_by::<Waiting>(store, |&(_, height, _), _| height > to)?;
-    rich::go_back(store, to)?;
+    rich::rewind(store, to)?;
 
     let snapshot = store.snapshot()?;
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
-    forget_sets(&mut txn, blocks.txs)?;
+    delete_unused_sets(&mut txn, blocks.txs)?;
     put_lanes(&mut txn, to)?;
     meta::count_rewind(&mut txn, to)?;
     txn.delete::<Meta>(&meta::key::<PendingRollback>());
@@ -159,11 +163,11 @@ fn finish(store: &dyn Store, mut pending: PendingRollback) -> Result<(), Error> 
     if cut(&*snapshot, &mut batch, NftLog::SPEC, to + 1)? {
         nft::rebuild::begin(&mut batch);
     }
-    undo::forget_above(&mut batch, to);
+    undo::delete_above(&mut batch, to);
     Ok(store.commit(batch, Durability::Synced)?)
 }
 
-/// Deletes the rows of `spec`, whose keys are numbers, from `first` on. Whether there are any.
+/// Deletes the rows of `spec`, whose keys are numbers, from `first` on. Returns whether there were any.
 fn cut(
     snapshot: &dyn Snapshot,
     batch: &mut Batch,
@@ -179,7 +183,7 @@ fn cut(
     Ok(any)
 }
 
-/// Sets the lanes of blocks and of internal transactions to where they were when `to` was the last height.
+/// Sets the block and internal-transaction lanes to their state at height `to`.
 fn put_lanes(txn: &mut Txn<'_>, to: u64) -> Result<(), Error> {
     let (blocks, calls) = (block_lane_at(txn, to)?, call_lane_at(txn, to)?);
     meta::put(txn, &blocks);
@@ -189,7 +193,7 @@ fn put_lanes(txn: &mut Txn<'_>, to: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The block lane's row as it was when `to` was its last height.
+/// The block lane's row at height `to`.
 fn block_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<BlockLane, Error> {
     let damaged = |reason: &str| Error::Record {
         table: Blocks::SPEC.name,
@@ -208,7 +212,7 @@ fn block_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<BlockLane, Error> {
     })
 }
 
-/// The call lane's row as it was when `to` was the last height, or as it is if it has not come that far.
+/// The call lane's row at height `to`, or the current one if the lane is not beyond `to`.
 fn call_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<CallLane, Error> {
     let lane: CallLane = meta::read(snapshot)?.unwrap_or_default();
     if lane.height <= to {
@@ -224,7 +228,7 @@ fn call_lane_at(snapshot: &dyn Snapshot, to: u64) -> Result<CallLane, Error> {
             calls.first + calls.count - 1
         }
     };
-    // What is missing below stays missing.
+    // Blocks that were not traced below `to` remain without frames.
     Ok(CallLane { height: to, calls, complete_from: lane.complete_from.min(to + 1) })
 }
 
@@ -244,8 +248,8 @@ fn delete_by<T: Table>(
     Ok(writer.finish(Durability::Buffered)?)
 }
 
-/// Forgets the message-type sets that no transaction up to `txs` has.
-fn forget_sets(txn: &mut Txn<'_>, txs: u64) -> Result<(), Error> {
+/// Deletes the message-type sets that no transaction up to `txs` uses.
+fn delete_unused_sets(txn: &mut Txn<'_>, txs: u64) -> Result<(), Error> {
     let sets = store::table::rows::<MsgSets>(txn, &store::key::All, Order::Asc, usize::MAX)?;
     for (set, Message(row)) in sets.iter().filter(|(_, Message(row))| row.first_tx > txs) {
         for name in &row.names {
@@ -257,11 +261,8 @@ fn forget_sets(txn: &mut Txn<'_>, txs: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// One commit of what `write` writes.
-pub(crate) fn commit(
-    store: &dyn Store,
-    write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>,
-) -> Result<(), Error> {
+/// Commits the changes that `write` makes.
+fn commit(store: &dyn Store, write: impl FnOnce(&mut Txn<'_>) -> Result<(), Error>) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);

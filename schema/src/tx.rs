@@ -1,4 +1,4 @@
-//! Cosmos transactions and their orders.
+//! Cosmos transactions and their indexes.
 
 use store::{Access, List, Table, TableSpec};
 
@@ -17,8 +17,8 @@ impl Table for Txs {
     type Value = Payload;
 }
 
-/// Transactions by hash. Two rows may share the prefix: the same bytes may stand in two blocks (the first failed), and
-/// hashes may begin alike; the record tells which is which.
+/// Transactions by hash. Several rows may share a prefix: two blocks may contain the same bytes (the first one
+/// failed), and prefixes may collide; the record contains the full hash.
 ///
 /// | first 8 bytes of the hash | seq (8, BE) | → nothing
 #[derive(Debug)]

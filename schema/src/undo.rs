@@ -1,10 +1,14 @@
-//! How the last heights of a lane are taken back: what its rows were before each of its commits.
+//! The undo log: for the last heights of each lane, the values of the changed rows before each commit.
 //!
-//! What must hold: a record stands in the same commit as the changes that it takes back; it is applied to the state that
-//! they left and to no other; records of a lane are of its last heights, without a gap. Whatever is changed without a
-//! record makes records that no longer fit, and what is taken back then is taken back the slow way ([`crate::rollback`]).
+//! # Invariants
 //!
-//! The rich list keeps records of its own ([`crate::rich::RichUndo`]): it has nothing else that it could be made again from.
+//! * An undo record is written in the same commit as the changes that it reverts.
+//! * A record is applied only to the exact state that its commit produced (checked with a hash).
+//! * The records of a lane cover its last heights without a gap.
+//!
+//! A change without an undo record invalidates the records below it; [`crate::rollback`] then removes the blocks
+//! instead, more slowly. The rich list has an undo log of its own ([`crate::rich::RichUndo`]), because it cannot be
+//! rebuilt from other tables.
 
 use store::{
     Access, Batch, Bounds, Counts, Durability, Key as _, Message, Order, Pending, Snapshot, Store, Table,
@@ -15,19 +19,20 @@ use crate::meta::{self, BlockLane, CallLane};
 use crate::nft::{NameChanges, fold};
 use crate::{Error, TABLES};
 
-/// Heights of a lane that can be taken back. A rollup has one sequencer and no forks: what is ever taken back is what a
-/// node lost that was restarted from a copy, or the last output of the chain that was challenged. That is rarely more than
-/// some minutes of blocks; what is more is taken back too, but slower ([`crate::rollback`]).
+/// Heights of a lane that the undo log covers. A rollup has one sequencer and no forks: blocks disappear only if a
+/// node is restored from a backup, or if the last output of the chain is challenged. Both rarely affect more than
+/// some minutes of blocks; deeper rewinds use [`crate::rollback`].
 pub const HEIGHTS: u64 = 256;
 
-/// zstd's quickest: a record lives for some minutes.
+/// The fastest zstd level: a record lives for some minutes.
 const LEVEL: i32 = 1;
 
-/// A record of more bytes is taken for damage: a block of 20 MB of transactions makes a tenth of it.
+/// Upper bound of an uncompressed record in bytes; a larger size is treated as corruption. A block with 20 MB of
+/// transactions needs a tenth of this.
 const MAX_RECORD: u64 = 256 << 20;
 
-/// What rows were before the last commits of a lane. A commit that is no height's is the next part of the last height. Not
-/// part of the digest.
+/// Prior values of the rows that the last commits of a lane changed. A commit that does not add a height becomes the
+/// next part of the last height. Not part of the digest.
 ///
 /// | lane: 1 blocks, 2 internal transactions (1) | height (8, BE) | part (4, BE) | → [`Record`] (protobuf)
 #[derive(Debug)]
@@ -42,21 +47,21 @@ impl Table for UndoRecords {
 /// Lane, height and part.
 pub type RecordKey = (u8, u64, u32);
 
-/// How a commit is taken back.
+/// The undo record of one commit.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Record {
     /// The lane's height before the commit.
     #[prost(uint64, tag = "1")]
     pub from: u64,
-    /// What the rows were ([`UndoRecord::encode`]), by zstd if that is shorter.
+    /// The prior values of the rows ([`UndoRecord::encode`]), compressed with zstd if that is shorter.
     #[prost(bytes = "vec", tag = "2")]
     pub before: Vec<u8>,
-    /// Number of bytes that zstd makes of it; 0 if it is as it was.
+    /// Size after decompression in bytes; 0 if `before` is not compressed.
     #[prost(uint64, tag = "3")]
     pub size: u64,
 }
 
-/// A lane whose commits carry records.
+/// A lane whose commits carry undo records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// Blocks, with transactions and NFTs.
@@ -66,7 +71,7 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// Every lane, in the order in which they are taken back: none is ever ahead of the blocks.
+    /// Every lane, in the order in which they are rewound, so that no lane is ever ahead of the blocks.
     pub const ALL: [Self; 2] = [Self::InternalTxs, Self::Blocks];
 
     fn tag(self) -> u8 {
@@ -76,7 +81,7 @@ impl Lane {
         }
     }
 
-    /// The lane of a record's key.
+    /// The lane with this tag in a record's key.
     pub fn of_tag(tag: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|lane| lane.tag() == tag)
     }
@@ -90,24 +95,24 @@ impl Lane {
     }
 }
 
-/// Finishes a transaction of `lane`, which brings it one height further or belongs to its last height, with the record that
-/// takes it back; and forgets what is too old. Rows that are [passing](meta::passing) are not taken back. A commit of several
-/// heights can only be taken back whole.
-pub fn seal(txn: Txn<'_>, lane: Lane) -> Result<(Batch, Pending), Error> {
+/// Finishes a transaction of `lane` and adds its undo record; deletes records that are too old. The transaction adds
+/// one or more heights, or belongs to the last height; several heights in one commit can only be reverted together.
+/// The rows of [`meta::excluded_rows`] are not reverted.
+pub fn finish_with_undo_record(txn: Txn<'_>, lane: Lane) -> Result<(Batch, Pending), Error> {
     let base = txn.base();
     let (from, height) = (lane.height(base)?, lane.height(&txn)?);
     let (after, upto) = (from.saturating_sub(HEIGHTS), height.saturating_sub(HEIGHTS));
-    let (newest, outdated) = match sparing(newest(base, lane))? {
+    let (newest, outdated) = match none_if_damaged(newest(base, lane))? {
         Some(Some(((_, at, part), _))) if at == from => {
-            (Some((at, part)), sparing(keys(base, lane, after, upto))?)
+            (Some((at, part)), none_if_damaged(keys(base, lane, after, upto))?)
         }
-        // Something was committed without a record since: nothing that is older can be taken back.
-        Some(_) => (None, sparing(keys(base, lane, 0, u64::MAX))?),
+        // A later commit has no record, so no older record can be applied any more.
+        Some(_) => (None, none_if_damaged(keys(base, lane, 0, u64::MAX))?),
         None => (None, None),
     };
-    // Of those that cannot be read, all that is known is how their keys begin. The others stay, and fit no state.
-    let outdated = outdated.unwrap_or_else(|| first_parts(lane, after, upto));
-    let (mut batch, pending, before) = txn.finish_with_undo(&meta::passing())?;
+    // The rows are unreadable, so only the keys of first parts are known. Other parts stay; they match no state.
+    let outdated = outdated.unwrap_or_else(|| first_part_keys(lane, after, upto));
+    let (mut batch, pending, before) = txn.finish_with_undo(&meta::excluded_rows())?;
     for key in outdated {
         batch.delete(UndoRecords::SPEC, key);
     }
@@ -120,23 +125,23 @@ pub fn seal(txn: Txn<'_>, lane: Lane) -> Result<(Batch, Pending), Error> {
     Ok((batch, pending))
 }
 
-/// Whether there may be records that take `lane` back to `to`. Only taking back tells whether all of them fit.
-pub(crate) fn reaches(snapshot: &dyn Snapshot, lane: Lane, to: u64) -> Result<bool, Error> {
+/// Whether there may be records that rewind `lane` to `to`. Only applying them shows whether all of them match.
+pub(crate) fn covers(snapshot: &dyn Snapshot, lane: Lane, to: u64) -> Result<bool, Error> {
     if lane.height(snapshot)? <= to {
         return Ok(true);
     }
     let before = (lane.tag(), to, u32::MAX);
     let row = store::table::rows_after::<UndoRecords>(snapshot, &lane.tag(), &before, Order::Asc, 1);
-    let row = sparing(row.map_err(Error::from))?.unwrap_or_default();
+    let row = none_if_damaged(row.map_err(Error::from))?.unwrap_or_default();
     Ok(row.first().is_some_and(|(_, Message(record))| record.from == to))
 }
 
-/// Takes back the last commit of `lane`, in one commit. False, and nothing is done, if it has no record that fits, or if
-/// that leads beyond `to`.
-pub(crate) fn take_back_last(store: &dyn Store, lane: Lane, to: u64) -> Result<bool, Error> {
+/// Reverts the last commit of `lane`, in one commit. Returns false and changes nothing if no record matches the current
+/// state, or if the lane would end below `to`.
+pub(crate) fn revert_last_commit(store: &dyn Store, lane: Lane, to: u64) -> Result<bool, Error> {
     let snapshot = store.snapshot()?;
     let height = lane.height(&*snapshot)?;
-    let Some((key, record)) = sparing(newest(&*snapshot, lane))?.flatten() else { return Ok(false) };
+    let Some((key, record)) = none_if_damaged(newest(&*snapshot, lane))?.flatten() else { return Ok(false) };
     if key.1 != height || record.from < to {
         return Ok(false);
     }
@@ -146,15 +151,15 @@ pub(crate) fn take_back_last(store: &dyn Store, lane: Lane, to: u64) -> Result<b
     }
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
-    // Their numbers only ever grow, so that who keeps names reads on from his last one.
+    // These numbers must only grow: caches of collection names read on from the last number they know.
     if before.exclude_table(NameChanges::SPEC) {
-        fold::everything_changed(&mut txn)?;
+        fold::invalidate_all_names(&mut txn)?;
     }
     meta::count_rewind(&mut txn, to)?;
     txn.delete::<UndoRecords>(&key);
     let (mut batch, _pending) = txn.finish();
     before.revert_into(&mut batch);
-    // Another order than that of commits would be no state: the last one is synced.
+    // The caller syncs after the last of these commits; the engine keeps their order.
     store.commit(batch, Durability::Buffered)?;
     Ok(true)
 }
@@ -166,13 +171,13 @@ impl Record {
             Ok(packed) if packed.len() < plain.len() => {
                 Self { from, before: packed, size: plain.len() as u64 }
             }
-            // Whatever it was, the plain bytes are as good.
+            // If compression fails, the record is stored uncompressed.
             Ok(_) | Err(_) => Self { from, before: plain, size: 0 },
         }
     }
 
-    /// What the rows were; `None` if the record is damaged.
-    pub fn before(&self) -> Option<UndoRecord> {
+    /// The prior values of the rows; `None` if the record is damaged.
+    pub fn before(&self) -> Option<Before> {
         let size = usize::try_from(Some(self.size).filter(|size| *size <= MAX_RECORD)?).ok()?;
         if size == 0 {
             return UndoRecord::decode(&self.before, TABLES);
@@ -182,16 +187,16 @@ impl Record {
     }
 }
 
-/// Deletes the records of heights above `to` with `batch`. None is read: they may be damaged.
-pub(crate) fn forget_above(batch: &mut Batch, to: u64) {
+/// Deletes the records of heights above `to` with `batch`, without reading them, because they may be damaged.
+pub(crate) fn delete_above(batch: &mut Batch, to: u64) {
     for lane in Lane::ALL {
         let start = (lane.tag(), to.saturating_add(1)).to_bytes();
         batch.delete_range(UndoRecords::SPEC, start, vec![lane.tag() + 1]);
     }
 }
 
-/// What was read of the records; `None` if they are damaged. Everything can be done without them.
-fn sparing<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
+/// The result of reading undo records; `None` if they are damaged, because every operation works without them.
+fn none_if_damaged<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     const TABLE: &str = UndoRecords::SPEC.name;
     match read {
         Ok(found) => Ok(Some(found)),
@@ -223,8 +228,9 @@ fn keys(snapshot: &dyn Snapshot, lane: Lane, after: u64, upto: u64) -> Result<Ve
     Ok(keys)
 }
 
-/// The keys of the first parts of what [`keys`] gives, without a look at what there is: the last [`HEIGHTS`] of them.
-fn first_parts(lane: Lane, after: u64, upto: u64) -> Vec<Vec<u8>> {
+/// The keys of the first parts of the last [`HEIGHTS`] heights in the range of [`keys`], computed without reading the
+/// table.
+fn first_part_keys(lane: Lane, after: u64, upto: u64) -> Vec<Vec<u8>> {
     let heights = after.max(upto.saturating_sub(HEIGHTS)) + 1..=upto;
     heights.map(|height| (lane.tag(), height, 0_u32).to_bytes()).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use chain::U256;
 use chain::erc20::Erc20Event;
-use schema::rich::{self, Address, Balances, Before, Denoms, DenomsFolded, Erc20, Erc20s, Newborns};
+use schema::rich::{self, Address, Balances, Before, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
 use store::key::Text;
 use store::{Message, Txn};
 
@@ -162,8 +162,8 @@ fn apply_metadata(event: &Erc20Event, before: &mut Before, txn: &mut Txn<'_>) ->
     match event {
         Erc20Event::Contract { contract } => {
             if txn.get::<Erc20s>(contract)?.is_none() {
-                before.note::<Newborns>(txn, contract)?;
-                txn.put::<Newborns>(contract, &());
+                before.note::<NewContracts>(txn, contract)?;
+                txn.put::<NewContracts>(contract, &());
             }
         }
         Erc20Event::Denom { denom, contract } => {
@@ -180,10 +180,10 @@ fn register_token(contract: &Address, before: &mut Before, txn: &mut Txn<'_>) ->
     if txn.get::<Erc20s>(contract)?.is_some() {
         return Ok(());
     }
-    let complete = txn.get::<Newborns>(contract)?.is_some();
+    let complete = txn.get::<NewContracts>(contract)?.is_some();
     if complete {
-        before.note::<Newborns>(txn, contract)?;
-        txn.delete::<Newborns>(contract);
+        before.note::<NewContracts>(txn, contract)?;
+        txn.delete::<NewContracts>(contract);
     }
     put_token(contract, &Erc20 { complete, ..Erc20::default() }, before, txn)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use node::Node;
 use schema::audit::report::{Write, bytes};
-use schema::audit::{Ground, Plan, Remedy, Report, twin};
+use schema::audit::{Ground, Plan, Remedy, Report, diff};
 use schema::meta::{self, CallLane, Meta, Named, RichLane};
 use schema::payload::Codec;
 use schema::{TABLES, digest, evm_tx, internal_tx, rich, rollback, tx};
@@ -26,7 +26,7 @@ const OF_CALLS: [&TableSpec; 4] = [
 
 const OF_RICH_LIST: [&TableSpec; 6] = [
     rich::Erc20s::SPEC,
-    rich::Newborns::SPEC,
+    rich::NewContracts::SPEC,
     rich::Balances::SPEC,
     rich::Holders::SPEC,
     rich::Denoms::SPEC,
@@ -45,7 +45,7 @@ pub(super) async fn compare(
     if height == 0 {
         return Ok(());
     }
-    let (earlier, mut left_out) = (report.plan.clone(), digest::LEFT_OUT.to_vec());
+    let (earlier, mut left_out) = (report.plan.clone(), digest::EXCLUDED.to_vec());
     left_out.push(Meta::SPEC);
     let ingest =
         Ingest::prepare(config(ground.snapshot, &ground.identity)?, Arc::clone(node), Arc::clone(&scratch));
@@ -90,7 +90,7 @@ pub(super) async fn compare(
                 && left_out.iter().any(|left| left.tag == tag)
         };
         let mut rows = 0;
-        twin::compare((ground.snapshot, &*made), spec, &[], |key, stored, expected| {
+        diff::compare((ground.snapshot, &*made), spec, &[], |key, stored, expected| {
             rows += 1;
             let same = stored == expected
                 || has(&RECORDS, spec) && same_record(ground, &codec, spec, stored, expected);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use node::Node;
 use schema::meta::{self, BlockLane, CallLane, Identity, RichLane};
 use schema::open;
-use schema::rollback::{self, Impossible};
+use schema::rollback::{self, RollbackError};
 use store::{Snapshot, Store};
 use tokio::sync::watch;
 
@@ -42,7 +42,7 @@ pub async fn reindex(
     };
     let first = identity.start_height;
     if from < first || from > last + 1 {
-        return Err(Impossible::OutOfRange { to: from.saturating_sub(1), first, last }.into());
+        return Err(RollbackError::OutOfRange { to: from.saturating_sub(1), first, last }.into());
     }
     // Before the rollback: a node that is down or has pruned the heights cannot supply them again.
     let there = status(node, &identity.chain_id).await?;
@@ -51,7 +51,7 @@ pub async fn reindex(
         let (earliest, latest) = (there.earliest_height, there.latest_height);
         return Err(Error::NothingToCompare { earliest, latest, last, remedy });
     }
-    rollback::take_back(&**store, from)?;
+    rollback::force_rollback(&**store, from)?;
     catch_up(store, node, config, last, stop).await.map(|to| Reindexed { from, to })
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use node::Node;
-use schema::audit::heal::heal;
+use schema::audit::repair;
 use schema::audit::{Ground, Plan, Report};
 use schema::meta::{self, BlockLane, RichLane};
 use schema::nft::NftLog;
@@ -80,7 +80,7 @@ impl Repair<'_> {
         let names = plan.rows.iter().any(|(table, ..)| table.tag == NftLog::SPEC.tag);
         // A reindex folds the log itself; folding a log that is known to be wrong may not even end.
         let nfts = plan.nfts && (plan.from.is_none() || names);
-        heal(&**self.store, &Plan { nfts, ..plan.clone() })?;
+        repair::apply(&**self.store, &Plan { nfts, ..plan.clone() })?;
         if !plan.rows.is_empty() {
             self.steps.push(format!("wrote {} rows that follow from others", plan.rows.len()));
         }

@@ -7,7 +7,7 @@ use ingest::{Config, Ingest};
 use replay::{Addresses, Options, Recording, ReplayNode};
 use schema::digest::TableDigest;
 use schema::meta::{self, BlockLane, CallLane};
-use schema::rollback::{Impossible, finish_pending, is_pending, rollback};
+use schema::rollback::{RollbackError, finish_pending, is_pending, rollback};
 use store::{MemStore, RocksOptions, RocksStore, Store};
 use testkit::crashing_store::CrashingStore;
 use testkit::{indexed, recording};
@@ -153,7 +153,7 @@ async fn a_rollback_to_where_there_is_no_block_is_refused_with_what_there_is() {
     let before = indexed::digest(&*store).unwrap();
     for to in [0, 3, 68, u64::MAX] {
         let error = rollback(&*store, to).unwrap_err();
-        assert!(matches!(error, Impossible::OutOfRange { first: 4, last: 67, .. }), "{error:?}");
+        assert!(matches!(error, RollbackError::OutOfRange { first: 4, last: 67, .. }), "{error:?}");
         assert!(error.to_string().contains("4 to 67"), "{error}");
     }
     assert_eq!(indexed::digest(&*store).unwrap(), before);

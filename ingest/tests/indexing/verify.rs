@@ -7,7 +7,7 @@ mod evm_damages;
 mod owners;
 
 use ingest::verify::Scope;
-use schema::rollback::{Impossible, finish_pending, is_pending, rollback, take_back};
+use schema::rollback::{RollbackError, finish_pending, force_rollback, is_pending, rollback};
 use schema::tx::AccountTxs;
 use store::{List as _, Table as _};
 use testkit::crashing_store::CrashingStore;
@@ -79,14 +79,14 @@ async fn what_is_taken_back_of_a_whole_database_is_what_a_rollback_takes() {
     let indexed = Indexed::new("wasm-scenario").await.unwrap();
     for from in [5, 31, 50, 67] {
         let (store, rolled_back) = (indexed.copy().unwrap(), indexed.copy().unwrap());
-        take_back(&*store, from).unwrap();
+        force_rollback(&*store, from).unwrap();
         rollback(&*rolled_back, from - 1).unwrap();
         assert_eq!(indexed::digest(&*store).unwrap(), indexed::digest(&*rolled_back).unwrap(), "from {from}");
     }
     let store = indexed.copy().unwrap();
     for from in [0, 3, 69] {
-        let error = take_back(&*store, from).unwrap_err();
-        assert!(matches!(error, Impossible::OutOfRange { first: 4, last: 67, .. }), "{error:?}");
+        let error = force_rollback(&*store, from).unwrap_err();
+        assert!(matches!(error, RollbackError::OutOfRange { first: 4, last: 67, .. }), "{error:?}");
     }
     assert_eq!(indexed::digest(&*store).unwrap(), indexed.digest);
 }
@@ -125,7 +125,7 @@ async fn taking_back_a_damaged_database_may_end_between_any_two_commits() {
         let (key, _) =
             damages::entry(&*store, AccountTxs::SPEC, |ordinal, len| ordinal + 2 == len && len > 6).unwrap();
         database::delete(&*store, AccountTxs::SPEC, key).unwrap();
-        let outcome = take_back(&CrashingStore::after(commits, std::sync::Arc::clone(&store)), 31);
+        let outcome = force_rollback(&CrashingStore::after(commits, std::sync::Arc::clone(&store)), 31);
         assert_eq!(is_pending(&*store).unwrap(), commits > 0 && outcome.is_err(), "after {commits} commits");
         if commits > 0 {
             finish_pending(&*store).unwrap();

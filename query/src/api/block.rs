@@ -12,9 +12,9 @@ use super::{list, one};
 use crate::array::Run;
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
-use crate::wire::{self, Paging};
+use crate::params::{self, Paging};
 
-/// Blocks whose times the average is over.
+/// Number of blocks in the average.
 const AVERAGED: u64 = 100;
 const NANOS_PER_SECOND: f64 = 1e9;
 
@@ -140,7 +140,7 @@ fn blocks(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 }
 
 fn block(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let height = wire::height(call)?;
+    let height = params::height(call)?;
     let found = at(&indexer.view()?, height)?
         .ok_or_else(|| Refusal::not_found(format!("[NOT_FOUND] block not found: height {height}")))?;
     one("block", |out| {

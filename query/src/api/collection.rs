@@ -17,7 +17,7 @@ use crate::array::set::Set;
 use crate::cursor::{Row, Space, Start};
 use crate::indexer::{Indexer, View};
 use crate::nft_record;
-use crate::wire::{self, Paging};
+use crate::params::{self, Paging};
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
@@ -142,7 +142,7 @@ fn every(indexer: &Indexer, view: &View<'_>, paging: &Paging<Item>) -> Result<Re
 }
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let owner = Owner(wire::account(call, indexer)?);
+    let owner = Owner(params::account(call, indexer)?);
     let paging = Paging::of(call, Space::Collections)?;
     let view = indexer.view()?;
     let owned = Set::<OwnedCollections>::all(view.snapshot(), owner).map_err(Refusal::internal)?;
@@ -172,7 +172,7 @@ fn answer(
 }
 
 fn by_address(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let address = Owner(wire::collection(call, indexer)?);
+    let address = Owner(params::collection(call, indexer)?);
     let view = indexer.view()?;
     let row = store::table::read::<Collections>(view.snapshot(), &address).map_err(Refusal::internal)?;
     let unknown = || Refusal::not_found(format!("nft collection not found: {}", address.0.to_hex()));

@@ -13,11 +13,11 @@ use super::{block, list, one};
 use crate::array::{Array, Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
+use crate::params::{self, Paging};
 use crate::record;
-use crate::wire::{self, Paging};
 
-/// Records that share the beginning of a hash, looked at at most.
-const MAX_NAMESAKES: usize = 64;
+/// Maximum number of records with the same hash prefix that are read.
+const MAX_CANDIDATES: usize = 64;
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
@@ -129,7 +129,7 @@ fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     indexer.evm_only()?;
-    let owner = Owner(wire::account(call, indexer)?);
+    let owner = Owner(params::account(call, indexer)?);
     let paging = Paging::of(call, Space::EvmTxs)?;
     let view = indexer.view()?;
     let role = if call.boolean("is_signer", false) { Role::Signer } else { Role::Involved };
@@ -139,7 +139,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     indexer.evm_only()?;
-    let height = wire::height(call)?;
+    let height = params::height(call)?;
     let paging = Paging::of(call, Space::EvmTxs)?;
     let view = indexer.view()?;
     let of_block =
@@ -161,7 +161,7 @@ fn answer(
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     indexer.evm_only()?;
     let unknown = || Refusal::not_found(format!("tx not found: {}", call.text("tx_hash")));
-    let hash = wire::hash(call)?.ok_or_else(unknown)?;
+    let hash = params::hash(call)?.ok_or_else(unknown)?;
     let found = find(indexer, &indexer.view()?, &hash)?.ok_or_else(unknown)?;
     one("tx", |out| {
         out.extend_from_slice(&found);
@@ -172,10 +172,10 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 /// The record of the transaction `hash`, if there is one.
 pub(super) fn find(indexer: &Indexer, view: &View<'_>, hash: &[u8; 32]) -> Result<Option<Vec<u8>>, Refusal> {
     let prefix: HashPrefix = hash_prefix(hash);
-    let namesakes = store::table::rows::<EvmTxByHash>(view.snapshot(), &prefix, Order::Desc, MAX_NAMESAKES)
+    let candidates = store::table::rows::<EvmTxByHash>(view.snapshot(), &prefix, Order::Desc, MAX_CANDIDATES)
         .map_err(Refusal::internal)?;
     let mut candidate = Vec::new();
-    for ((_, seq), ()) in namesakes {
+    for ((_, seq), ()) in candidates {
         candidate.clear();
         record::evm_txs(&mut candidate, view.snapshot(), &indexer.codec, &[seq])?;
         if has_hash(&candidate, hash) {
@@ -185,7 +185,7 @@ pub(super) fn find(indexer: &Indexer, view: &View<'_>, hash: &[u8; 32]) -> Resul
     Ok(None)
 }
 
-/// Whether a record, which names its own hash near its end, is of `hash`.
+/// Whether a record, which contains its hash near its end, has the hash `hash`.
 fn has_hash(record: &[u8], hash: &[u8; 32]) -> bool {
     let member = format!(r#""transactionHash":"0x{}""#, chain::hash::to_hex(hash));
     memchr::memmem::rfind(record, member.as_bytes()).is_some()

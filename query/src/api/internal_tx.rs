@@ -13,11 +13,11 @@ use super::{evm_tx, list};
 use crate::array::{Array, Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
+use crate::params::{self, Paging};
 use crate::record;
-use crate::wire::{self, Paging};
 
-/// Transactions that share the beginning of a hash, looked at at most.
-const MAX_NAMESAKES: usize = 64;
+/// Maximum number of transactions with the same hash prefix that are read.
+const MAX_CANDIDATES: usize = 64;
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[
@@ -101,7 +101,7 @@ fn all(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     indexer.evm_only()?;
-    let owner = Owner(wire::account(call, indexer)?);
+    let owner = Owner(params::account(call, indexer)?);
     let paging = Paging::of(call, Space::Calls)?;
     let view = indexer.view()?;
     let all = Stored::<AccountCalls>::all(view.snapshot(), owner).map_err(Refusal::internal)?;
@@ -110,7 +110,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     indexer.evm_only()?;
-    let height = wire::height(call)?;
+    let height = params::height(call)?;
     let paging = Paging::of(call, Space::Calls)?;
     let view = indexer.view()?;
     let row = store::table::read::<CallsByHeight>(view.snapshot(), &height).map_err(Refusal::internal)?;
@@ -121,28 +121,28 @@ fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
 
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     indexer.evm_only()?;
-    // In this order: the deployed server reads the paging first here.
+    // In this order, because the deployed server validates the pagination first here.
     let paging = Paging::of(call, Space::Calls)?;
     let unknown = || Refusal::not_found(format!("transaction not found: {}", call.text("tx_hash")));
-    let hash = wire::hash(call)?.ok_or_else(unknown)?;
+    let hash = params::hash(call)?.ok_or_else(unknown)?;
     let view = indexer.view()?;
     let prefix: HashPrefix = hash_prefix(&hash);
-    let namesakes = store::table::rows::<CallsByHash>(view.snapshot(), &prefix, Order::Desc, MAX_NAMESAKES)
+    let candidates = store::table::rows::<CallsByHash>(view.snapshot(), &prefix, Order::Desc, MAX_CANDIDATES)
         .map_err(Refusal::internal)?;
     let mut frame = Vec::new();
-    for ((_, first), count) in namesakes {
+    for ((_, first), count) in candidates {
         frame.clear();
         record::calls(&mut frame, view.snapshot(), &indexer.codec, &[first])?;
         if has_hash(&frame, &hash) {
             return answer(indexer, &view, &paging, &Run { first, len: count });
         }
     }
-    // A transaction without frames: the chain's first block has none, nor has one that the node cannot trace.
+    // Transactions of the chain's first block, and those that the node cannot trace, have no frames.
     evm_tx::find(indexer, &view, &hash)?.ok_or_else(unknown)?;
     answer(indexer, &view, &paging, &Run { first: 1, len: 0 })
 }
 
-/// Whether a frame's record, which names its transaction near its beginning, is of `hash`.
+/// Whether a frame's record, which contains its transaction's hash near its beginning, has the hash `hash`.
 fn has_hash(frame: &[u8], hash: &[u8; 32]) -> bool {
     let member = format!(r#""hash":"0x{}""#, chain::hash::to_hex(hash));
     memchr::memmem::find(frame, member.as_bytes()).is_some()

@@ -15,7 +15,7 @@ use crate::array::{Run, Stored};
 use crate::cursor::Space;
 use crate::indexer::Indexer;
 use crate::nft_record;
-use crate::wire::{self, Paging};
+use crate::params::{self, Paging};
 
 /// The group's endpoints.
 pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
@@ -34,7 +34,7 @@ pub(crate) const ENDPOINTS: &[Endpoint<Indexer>] = &[Endpoint {
 }];
 
 fn txs(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let token = (Owner(wire::collection(call, indexer)?), Text::from(call.text("token_id")));
+    let token = (Owner(params::collection(call, indexer)?), Text::from(call.text("token_id")));
     let paging = Paging::of(call, Space::Txs)?;
     let view = indexer.view()?;
     let snapshot = view.snapshot();

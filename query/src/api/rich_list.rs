@@ -1,4 +1,4 @@
-//! The rich list: who holds how much of an ERC-20.
+//! The rich list: holders of an ERC-20 by amount.
 
 use chain::Account;
 use schema::rich::{Address, Denoms, DenomsFolded, Erc20s, Holders};
@@ -16,9 +16,9 @@ use crate::array::set::Set;
 use crate::cursor::{Row, Space, Start};
 use crate::indexer::Indexer;
 use crate::nft_record;
-use crate::wire::{self, Paging};
+use crate::params::{self, Paging};
 
-/// What the denoms of ERC-20s begin with that have no other name; the contract's address in hex follows.
+/// Prefix of the denoms of ERC-20s without another denom; the contract's address in hex follows.
 const EVM: &str = "evm/";
 
 /// The group's endpoints.
@@ -80,13 +80,16 @@ fn holders(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     let Some(contract) = resolve(view.snapshot(), denom)? else {
         let off =
             view.no_rich_list()?.map(|why| format!("; the rich list is off: {why}")).unwrap_or_default();
-        return Err(Refusal::not_found(format!("[NOT_FOUND] denom not found: {}{off}", wire::shown(denom))));
+        return Err(Refusal::not_found(format!(
+            "[NOT_FOUND] denom not found: {}{off}",
+            params::shown(denom)
+        )));
     };
     let holders = Set::<Holders>::all(view.snapshot(), contract).map_err(Refusal::internal)?;
     list(indexer, "holders", &holders, &paging, None, nft_record::holders)
 }
 
-/// The contract that `denom` means: an address, whether or not it is known, or a denom that is.
+/// The contract of `denom`: any address, or a known denom.
 fn resolve(snapshot: &dyn Snapshot, denom: &str) -> Result<Option<Address>, Refusal> {
     if let Some(contract) = Account::from_hex_literal(denom).and_then(|account| address(account.as_bytes())) {
         return Ok(Some(contract));
@@ -119,14 +122,14 @@ fn evm_denom(denom: &str) -> Option<Address> {
 /// The contract of a denom exactly as the chain writes it.
 fn listed(snapshot: &dyn Snapshot, denom: &Text) -> Result<Option<Address>, Refusal> {
     let row = store::table::read::<Denoms>(snapshot, denom).map_err(Refusal::internal)?;
-    let odd = || {
+    let malformed = || {
         Refusal::internal(format!(
             "table `{}`, key {:?}: not a contract's address",
             Denoms::SPEC.name,
             denom.0
         ))
     };
-    row.map(|row| address(&row).ok_or_else(odd)).transpose()
+    row.map(|row| address(&row).ok_or_else(malformed)).transpose()
 }
 
 /// An address of 20 bytes.

@@ -1,4 +1,4 @@
-//! How far the index has come.
+//! Progress of the index.
 
 use web::call::Call;
 use web::endpoint::{Endpoint, Freshness, Handler, Method};

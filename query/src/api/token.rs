@@ -12,8 +12,8 @@ use super::list;
 use crate::array::Array;
 use crate::indexer::{Indexer, View};
 use crate::nft_record;
+use crate::params::{self, Paging, TokenOrder};
 use crate::token_list::{self, ByHeight, ById, TokenRow};
-use crate::wire::{self, Paging, TokenOrder};
 
 const TOKEN_ID: Param = Param::query("token_id", Type::String, "Only tokens of exactly this id.");
 
@@ -87,17 +87,17 @@ static TOKENS: Schema = Schema {
     ],
 };
 
-/// Which tokens, beside the account or collection of the path.
+/// The filters in the query string, in addition to the account or collection in the path.
 struct Filter {
     collection: Option<Owner>,
     id: Option<Text>,
 }
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let owner = Owner(wire::account(call, indexer)?);
-    let collection = wire::collection_filter(call, indexer)?.map(Owner);
+    let owner = Owner(params::account(call, indexer)?);
+    let collection = params::collection_filter(call, indexer)?.map(Owner);
     let filter = Filter { collection, id: call.first("token_id").map(Text::from) };
-    match wire::token_order(call)? {
+    match params::token_order(call)? {
         TokenOrder::Id => of_account::<ById>(indexer, call, owner, filter),
         TokenOrder::Height => of_account::<ByHeight>(indexer, call, owner, filter),
     }
@@ -125,9 +125,9 @@ fn of_account<R: TokenRow>(
 }
 
 fn by_collection(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let collection = Owner(wire::collection(call, indexer)?);
+    let collection = Owner(params::collection(call, indexer)?);
     let id = call.first("token_id").map(Text::from);
-    match wire::token_order(call)? {
+    match params::token_order(call)? {
         TokenOrder::Id => of_collection::<ById>(indexer, call, collection, id),
         TokenOrder::Height => of_collection::<ByHeight>(indexer, call, collection, id),
     }

@@ -13,12 +13,12 @@ use super::{block, list};
 use crate::array::{Array, Run, Stored, Union};
 use crate::cursor::Space;
 use crate::indexer::{Indexer, View};
+use crate::params::{self, Paging};
 use crate::record;
-use crate::wire::{self, Paging};
 
-/// Records that share the beginning of a hash, looked at at most: more inclusions of the same bytes than this do not
-/// happen, and chance does not make two.
-const MAX_NAMESAKES: usize = 64;
+/// Maximum number of records with the same hash prefix that are read. The same bytes are never included more often, and
+/// random collisions of two hashes do not occur.
+const MAX_CANDIDATES: usize = 64;
 
 const MSGS: Param = Param::query(
     "msgs",
@@ -143,7 +143,7 @@ fn count(indexer: &Indexer, _: &Call<'_>) -> Result<Reply, Refusal> {
 }
 
 fn by_height(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let height = wire::height(call)?;
+    let height = params::height(call)?;
     let paging = Paging::of(call, Space::Txs)?;
     let view = indexer.view()?;
     let of_block = block::at(&view, height)?.map(|block| Run { first: block.first_tx, len: block.txs });
@@ -158,7 +158,7 @@ fn within(
     paging: &Paging<u64>,
     run: Run,
 ) -> Result<Reply, Refusal> {
-    let Some(sets) = wire::sets(call, view.snapshot())? else {
+    let Some(sets) = params::sets(call, view.snapshot())? else {
         return answer(indexer, view, paging, &run);
     };
     let part = |set: u32| -> Result<Box<dyn Array<Row = u64> + '_>, store::Error> {
@@ -169,11 +169,11 @@ fn within(
 }
 
 fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let owner = Owner(wire::account(call, indexer)?);
+    let owner = Owner(params::account(call, indexer)?);
     let paging = Paging::of(call, Space::Txs)?;
     let view = indexer.view()?;
     let role = if call.boolean("is_signer", false) { Role::Signer } else { Role::Involved };
-    let Some(sets) = wire::sets(call, view.snapshot())? else {
+    let Some(sets) = params::sets(call, view.snapshot())? else {
         let all = Stored::<AccountTxs>::all(view.snapshot(), (owner, role)).map_err(Refusal::internal)?;
         return answer(indexer, &view, &paging, &all);
     };
@@ -184,7 +184,7 @@ fn by_account(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     answer(indexer, &view, &paging, &Union::of(parts))
 }
 
-/// A page of the transactions that `array` has.
+/// A page of the transactions in `array`.
 pub(super) fn answer(
     indexer: &Indexer,
     view: &View<'_>,
@@ -199,15 +199,15 @@ pub(super) fn answer(
 fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     let unknown =
         || Refusal::not_found(format!("[NOT_FOUND] transaction not found: {}", call.text("tx_hash")));
-    let hash = wire::hash(call)?.ok_or_else(unknown)?;
+    let hash = params::hash(call)?.ok_or_else(unknown)?;
     let view = indexer.view()?;
     let prefix: HashPrefix = hash_prefix(&hash);
-    let namesakes = store::table::rows::<TxByHash>(view.snapshot(), &prefix, Order::Desc, MAX_NAMESAKES)
+    let candidates = store::table::rows::<TxByHash>(view.snapshot(), &prefix, Order::Desc, MAX_CANDIDATES)
         .map_err(Refusal::internal)?;
-    // One row is the rule, and then its record is all there is to look at.
-    let several = namesakes.len() > 1;
+    // A single candidate, the usual case, needs no check of its outcome.
+    let several = candidates.len() > 1;
     let mut found: Option<Vec<u8>> = None;
-    for ((_, seq), ()) in namesakes {
+    for ((_, seq), ()) in candidates {
         let mut body = Vec::with_capacity(4096);
         body.extend_from_slice(LEAD);
         record::txs(&mut body, view.snapshot(), &indexer.codec, &[seq])?;
@@ -215,7 +215,8 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
         if !has_hash(record, &hash) {
             continue;
         }
-        // The same bytes may be in several blocks: the one that succeeded counts, else the last (indexing.md T21).
+        // The same bytes may be in several blocks: the successful one is returned, else the last (indexing.md
+        // T21).
         if !several || succeeded(record)? {
             found = Some(body);
             break;
@@ -227,10 +228,10 @@ fn by_hash(indexer: &Indexer, call: &Call<'_>) -> Result<Reply, Refusal> {
     Ok(Reply::json(body))
 }
 
-/// What the answer begins with, so that the record is decompressed into its place.
+/// The beginning of the response, so that the record is decompressed directly behind it.
 const LEAD: &[u8] = br#"{"tx":"#;
 
-/// Whether a record, which begins with its hash, is of `hash`.
+/// Whether a record, which begins with its hash, has the hash `hash`.
 fn has_hash(record: &[u8], hash: &[u8; 32]) -> bool {
     let hex = record.strip_prefix(br#"{"txhash":""#).and_then(|rest| rest.get(..64));
     hex.is_some_and(|hex| hex.eq_ignore_ascii_case(chain::hash::to_hex(hash).as_bytes()))

@@ -1,4 +1,4 @@
-//! Ordered sets that change, and the few rows that are in memory, as arrays.
+//! Arrays over ranked sets (indexable skip lists), and over rows in memory.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use store::{Error, Ranked, Snapshot, ranked};
 
 use super::Array;
 
-/// The ranked set of one owner, or a part of it without gaps.
+/// The ranked set of one owner, or a contiguous part of it.
 pub struct Set<'a, R: Ranked> {
     snapshot: &'a dyn Snapshot,
     owner: R::Owner,
-    /// The part that is shown.
+    /// The visible part.
     part: Range<u64>,
 }
 
@@ -21,7 +21,7 @@ impl<'a, R: Ranked> Set<'a, R> {
         Ok(Self { snapshot, owner, part })
     }
 
-    /// Only the items from `from` on and before `to`.
+    /// Restricts the array to the items from `from` on and before `to`.
     pub fn within(mut self, from: &R::Item, to: &R::Item) -> Result<Self, Error> {
         let at = |item| ranked::position::<R>(self.snapshot, &self.owner, item);
         self.part = at(from)?..at(to)?;
@@ -48,11 +48,11 @@ impl<R: Ranked> Array for Set<'_, R> {
     }
 }
 
-/// Rows that were found by looking, in ascending order.
+/// Rows in memory, in ascending order.
 #[derive(Debug)]
-pub struct Found<'a, R>(pub Vec<&'a R>);
+pub struct InMemory<'a, R>(pub Vec<&'a R>);
 
-impl<R: store::Key + Clone> Array for Found<'_, R> {
+impl<R: store::Key + Clone> Array for InMemory<'_, R> {
     type Row = R;
 
     fn len(&self) -> u64 {

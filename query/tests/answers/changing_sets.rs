@@ -6,7 +6,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use query::array::Array;
-use query::array::set::{Found, Set};
+use query::array::set::{InMemory, Set};
 use query::cursor::{Cursor, Row, Space, Start, decode, encode};
 use query::page::{Direction, Page, PageRequest, page};
 use serde_json::{Map, Value};
@@ -224,13 +224,13 @@ proptest! {
         let snapshot = store.snapshot().unwrap();
         let part = Set::<Items>::all(&*snapshot, OWNER).unwrap().within(&from, &to).unwrap();
         let wanted: Vec<Item> = model.range(from..to).cloned().collect();
-        let found = Found(wanted.iter().collect());
+        let found = InMemory(wanted.iter().collect());
         let (a, b) = (a.index(wanted.len() + 1), b.index(wanted.len() + 1));
         for array in [&part as &dyn Array<Row = Item>, &found] {
             prop_assert_eq!(array.len(), wanted.len() as u64);
             let (before, upto) = (wanted.partition_point(|x| *x < probe), wanted.partition_point(|x| *x <= probe));
             prop_assert_eq!(array.position(&probe).unwrap(), before as u64);
-            prop_assert_eq!(array.end(&probe).unwrap(), upto as u64);
+            prop_assert_eq!(array.upper_bound(&probe).unwrap(), upto as u64);
             let range: Range<u64> = a.min(b) as u64..a.max(b) as u64;
             prop_assert_eq!(array.slice(range).unwrap(), &wanted[a.min(b)..a.max(b)]);
         }

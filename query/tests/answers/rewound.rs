@@ -29,7 +29,7 @@ fn block(made: &HandMade, height: u64, names: &[&str]) {
 
 fn seal(made: &HandMade, mut txn: Txn<'_>, height: u64) {
     meta::put(&mut txn, &BlockLane { height, ..BlockLane::default() });
-    let (batch, _) = undo::seal(txn, Lane::Blocks).unwrap();
+    let (batch, _) = undo::finish_with_undo_record(txn, Lane::Blocks).unwrap();
     made.store.commit(batch, Durability::Buffered).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Blocks against each other, against their transactions' rows, and against the lane.
+//! Check of blocks against each other, against the rows of their transactions, and against the block lane.
 
 use serde_json::Value;
 use store::{Bounds, Message, Table};

@@ -1,4 +1,4 @@
-//! Call frames against their rows by height and by hash.
+//! Check of call frames against their indexes by height and by hash.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;

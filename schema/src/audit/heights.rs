@@ -1,7 +1,9 @@
-//! From sequences to heights, on a database whose block rows may be damaged.
+//! Lookup of the height of a sequence, in a database whose block rows may be damaged. Memory: 24 bytes per block.
 //!
-//! What must hold: the height that is given is never above the true one as long as one of the rows up to there is right;
-//! it may be below. 24 bytes of memory a block.
+//! # Invariants
+//!
+//! The returned height may be below the true one, but never above it, provided that at least one block row up to
+//! there is intact.
 
 use store::{Bounds, Message, Snapshot, Table as _};
 
@@ -13,14 +15,14 @@ use crate::internal_tx::CallsByHeight;
 #[derive(Clone, Debug)]
 pub struct Heights {
     start: u64,
-    /// Greatest first sequence up to a height, with the height.
+    /// Pairs of the greatest first sequence up to a height, and the height.
     txs: Vec<(u64, u64)>,
     evm_txs: Vec<(u64, u64)>,
     calls: Vec<(u64, u64)>,
 }
 
 impl Heights {
-    /// Reads every block's row; those that do not decode are passed over.
+    /// Reads every block's row; skips those that do not decode.
     pub fn read(snapshot: &dyn Snapshot, start: u64) -> Result<Self, Error> {
         let mut heights = Self { start, txs: Vec::new(), evm_txs: Vec::new(), calls: Vec::new() };
         store::for_each_row(snapshot, Blocks::SPEC, Bounds::all(), |key, value| {

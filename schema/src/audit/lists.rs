@@ -1,4 +1,4 @@
-//! Lists against their lengths and the sequences of their lanes.
+//! Check of lists against their stored lengths and the last sequences of their lanes.
 
 use store::value::Value as _;
 use store::{COUNT, List};
@@ -20,7 +20,7 @@ pub(super) fn check(ground: &Ground<'_>, report: &mut Report) -> Result<(), Erro
     list::<AccountEvmTxs>(ground, last_evm, &|seq| Remedy::Index(ground.heights.of_evm_tx(seq)), report)?;
     let calls = |seq| Remedy::Index(ground.heights.of_call(seq));
     list::<AccountCalls>(ground, ground.last_call(), &calls, report)?;
-    // They follow from the log of NFTs.
+    // Derived from the NFT log.
     list::<TokenTxs>(ground, last_tx, &|_| Remedy::Nfts, report)
 }
 

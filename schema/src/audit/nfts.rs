@@ -1,7 +1,7 @@
-//! The tables of NFTs against their log, folded again.
+//! Check of the NFT tables against a fresh fold of their log.
 //!
-//! Which of both is wrong cannot be told from here. So every height that the log has about what differs, and every one
-//! that the differing rows name, is one to be looked at with the chain.
+//! The check cannot determine whether the log or the table is wrong. It therefore reports every height that a
+//! differing row or its log entries contain, to be compared with the chain.
 
 use std::collections::BTreeSet;
 
@@ -199,7 +199,7 @@ fn compare(
     report: &mut Report,
     mut differs: impl FnMut(&[u8], Option<&[u8]>, Option<&[u8]>, &mut Report),
 ) -> Result<(), Error> {
-    super::twin::compare((stored, expected), spec, prefix, |key, stored, expected| {
+    super::diff::compare((stored, expected), spec, prefix, |key, stored, expected| {
         if stored != expected {
             differs(key, stored, expected, report);
         }

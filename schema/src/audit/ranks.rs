@@ -1,4 +1,4 @@
-//! Ranked sets against their lengths and towers.
+//! Check of ranked sets against their lengths and skip-list nodes.
 
 use store::{List, RANK, Ranked, Table};
 
@@ -40,7 +40,7 @@ impl Ranks<'_, '_> {
         });
         self.report.checked("ranked sets", 1);
         match audited {
-            // The row is among those that do not decode; its counts come in the next round.
+            // The check of rows reports this row; the next round of repair checks its counts.
             Err(store::Error::Corrupt { .. }) => Ok(()),
             outcome => Ok(outcome?),
         }

@@ -1,4 +1,4 @@
-//! Records of transactions against the rows that find them by hash.
+//! Check of transaction records against the hash index.
 
 use serde::Deserialize;
 use store::{Bounds, Table, TableSpec};
@@ -10,7 +10,7 @@ use crate::keys::{HashPrefix, hash_prefix};
 use crate::payload::Payload;
 use crate::tx::{TxByHash, Txs};
 
-/// What says of itself which transaction it is.
+/// The member of a record that contains its hash.
 #[derive(Deserialize)]
 struct Record {
     #[serde(alias = "transactionHash")]
@@ -54,11 +54,11 @@ fn pair<R: Table<Key = u64, Value = Payload>, H: Table<Key = (HashPrefix, u64)>>
         rows += 1;
         Ok::<(), Error>(())
     })?;
-    // Each record has its row: there are others only if there are more.
+    // Every record has an entry, so there are stray entries only if there are more of them.
     if rows > found { strays::<R, H>(ground, height, report) } else { Ok(()) }
 }
 
-/// Rows by hash whose record has another hash.
+/// Finds entries whose record has another hash.
 fn strays<R: Table<Key = u64>, H: Table<Key = (HashPrefix, u64)>>(
     ground: &Ground<'_>,
     height: &dyn Fn(u64) -> u64,

@@ -1,6 +1,8 @@
-//! What was found, and how it is healed.
+//! The findings of an audit and the repair plan that follows from them.
 //!
-//! What must hold: memory is bounded, whatever the damage; what is not kept is counted.
+//! # Invariants
+//!
+//! Memory is bounded regardless of the damage; findings beyond the limits are counted, not stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,48 +12,48 @@ use store::TableSpec;
 use super::shown;
 use crate::rich::Address;
 
-/// Findings of one kind that are kept in full.
+/// Findings of one kind that are stored.
 const KEPT: usize = 100;
-/// Rows that are written in one round of healing; the next round finds the others.
+/// Rows written in one round of repair; the next round finds the others.
 const MAX_ROWS: usize = 100_000;
-/// Heights that are looked at because of findings.
+/// Heights that are compared with the chain because of findings.
 const MAX_HEIGHTS: usize = 10_000;
-/// Balances that are asked for because of findings.
+/// Balances that are queried because of findings.
 const MAX_BALANCES: usize = 10_000;
 /// Bytes of a value that are shown.
 const SHOWN_BYTES: usize = 60;
 
-/// How a finding is healed.
+/// The repair of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// The row follows from others: it is written, or deleted.
+    /// The row is derived from others: it is written, or deleted.
     Row(Option<Vec<u8>>),
-    /// The tables of NFTs are made anew from their log.
+    /// The NFT tables are rebuilt from their log.
     Nfts,
-    /// Only the chain knows: it is indexed again from this height on.
+    /// The blocks are indexed again from this height on.
     Index(u64),
-    /// The rich list is made anew.
+    /// The rich list is built anew.
     RichList,
-    /// The balance is what the contract says.
+    /// The balance is queried from the contract.
     Balance(Address, Address),
-    /// Nothing here can heal it.
+    /// There is no automatic repair.
     None,
 }
 
-/// Something that is not as it must be.
+/// An inconsistency.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What is wrong, in a few words that are the same for all of its kind.
+    /// The kind of inconsistency, a constant text.
     pub kind: &'static str,
     /// The table.
     pub table: &'static TableSpec,
     /// The key of the row.
     pub key: Vec<u8>,
-    /// What is stored, as a reader knows it.
+    /// The stored value, readable.
     pub stored: String,
-    /// What belongs there.
+    /// The expected value, readable.
     pub expected: String,
-    /// How it is healed.
+    /// The repair of the finding.
     pub remedy: Remedy,
 }
 
@@ -65,35 +67,35 @@ impl fmt::Display for Finding {
 /// A row to write, or without a value to delete.
 pub type Write = (&'static TableSpec, Vec<u8>, Option<Vec<u8>>);
 
-/// What healing has to do.
+/// The repair plan.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Rows to write or to delete.
     pub rows: Vec<Write>,
-    /// Whether the tables of NFTs are to be made anew.
+    /// Whether the NFT tables are to be rebuilt.
     pub nfts: bool,
     /// The lowest height that is to be indexed again.
     pub from: Option<u64>,
-    /// Whether the rich list is to be made anew.
+    /// Whether the rich list is to be built anew.
     pub rich_list: bool,
-    /// Balances to ask for: contract and account.
+    /// Balances to query: contract and account.
     pub balances: BTreeSet<(Address, Address)>,
-    /// Heights that findings are about: what is stored of them is compared with the chain before anything is healed.
+    /// Heights affected by findings: their rows are compared with the chain before any repair.
     pub suspects: BTreeSet<u64>,
 }
 
 /// All findings of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Those that are kept, in the order in which they were found.
+    /// The stored findings, in the order in which they were found.
     pub findings: Vec<Finding>,
-    /// How many there are of each kind.
+    /// Number of findings of each kind.
     pub counts: BTreeMap<&'static str, u64>,
-    /// What was looked at, by what it is called.
+    /// Number of checked items by name.
     pub checked: BTreeMap<&'static str, u64>,
-    /// What could not be compared because the node does not say, by what it is called.
+    /// Number of items by name that could not be compared because the node does not return them.
     pub unchecked: BTreeMap<&'static str, u64>,
-    /// How all of it is healed.
+    /// The repair plan.
     pub plan: Plan,
 }
 
@@ -122,7 +124,7 @@ impl Report {
         }
     }
 
-    /// Adds a finding about a row as it is stored.
+    /// Adds a finding about a stored or missing row.
     pub fn row(
         &mut self,
         kind: &'static str,
@@ -134,19 +136,19 @@ impl Report {
         self.add(Finding { kind, table, key, stored, expected: expected.into(), remedy });
     }
 
-    /// Names a height to look at.
+    /// Adds a height to compare with the chain.
     pub fn suspect(&mut self, height: u64) {
         if self.plan.suspects.len() < MAX_HEIGHTS {
             self.plan.suspects.insert(height);
         }
     }
 
-    /// Counts what was looked at.
+    /// Counts checked items.
     pub fn checked(&mut self, what: &'static str, n: u64) {
         *self.checked.entry(what).or_default() += n;
     }
 
-    /// Counts what could not be compared.
+    /// Counts items that could not be compared.
     pub fn unchecked(&mut self, what: &'static str, n: u64) {
         *self.unchecked.entry(what).or_default() += n;
     }
@@ -162,9 +164,9 @@ impl Report {
     }
 }
 
-/// A stored value as a reader knows it: its text, or hexadecimal; cut where it is long.
+/// A readable value: text or hexadecimal, truncated if it is long.
 pub fn bytes(value: &[u8]) -> String {
-    // A number of a few bytes may look like a text.
+    // A short binary number may be valid text.
     const SHORT: usize = 8;
     let text = match std::str::from_utf8(value) {
         _ if value.is_empty() => return "an empty value".to_owned(),

@@ -1,4 +1,4 @@
-//! Holders against balances, and denoms against their lower-case forms.
+//! Check of holders against balances, and of denoms against their lower-case forms.
 
 use std::collections::BTreeSet;
 
@@ -117,7 +117,7 @@ fn denoms(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whoever has balances or a denom is known as an ERC-20.
+/// Checks that a contract with balances or a denom is listed as an ERC-20.
 fn known(
     ground: &Ground<'_>,
     contract: &Address,

@@ -1,4 +1,4 @@
-//! Every row against the types of its table.
+//! Check that every row decodes as the types of its table.
 
 use store::{Bounds, List, Ranked, Table, TableSpec};
 
@@ -9,7 +9,7 @@ use crate::meta::Meta;
 use crate::nft::rebuild::FOLDED;
 use crate::nft::{NameChanges, NftLog};
 use crate::payload::Dictionary;
-use crate::rich::{Balances, Denoms, DenomsFolded, Erc20s, Holders, Newborns, RichUndo};
+use crate::rich::{Balances, Denoms, DenomsFolded, Erc20s, Holders, NewContracts, RichUndo};
 use crate::undo::UndoRecords;
 use crate::{block, internal_tx, msg_set, tx};
 
@@ -32,7 +32,7 @@ impl crate::Visitor for Rows<'_, '_> {
         }
     }
 
-    // Lists are looked at as lists.
+    // The check of lists covers their rows.
     fn list<L: List>(&mut self) {}
 
     fn ranked<R: Ranked>(&mut self) {
@@ -61,7 +61,7 @@ impl Rows<'_, '_> {
     }
 }
 
-/// How a row that does not decode is healed. Other checks miss it, and say what belongs there.
+/// The remedy for a row that does not decode. Other checks report the row as missing, with its expected value.
 fn remedy(ground: &Ground<'_>, spec: &'static TableSpec, key: &[u8]) -> Remedy {
     let is_one_of = |specs: &[&'static TableSpec]| specs.iter().any(|other| same(other, spec));
     let number = <[u8; 8]>::try_from(key).map(u64::from_be_bytes);
@@ -69,7 +69,7 @@ fn remedy(ground: &Ground<'_>, spec: &'static TableSpec, key: &[u8]) -> Remedy {
     if is_one_of(&FOLDED) {
         return Remedy::Nfts;
     }
-    if is_one_of(&[Erc20s::SPEC, Newborns::SPEC, Balances::SPEC, Denoms::SPEC, RichUndo::SPEC]) {
+    if is_one_of(&[Erc20s::SPEC, NewContracts::SPEC, Balances::SPEC, Denoms::SPEC, RichUndo::SPEC]) {
         return Remedy::RichList;
     }
     if is_one_of(&[

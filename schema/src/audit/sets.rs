@@ -1,4 +1,4 @@
-//! The tables of message-type sets against the lists of their transactions and the records of the first of those.
+//! Check of the message-type sets against their transaction lists, and against the record of the first transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ pub(super) fn check(ground: &Ground<'_>, report: &mut Report) -> Result<(), Erro
     compare::<MsgSetByType>(ground, by_type, report)
 }
 
-/// The sets that transactions have, in the order of their numbers.
+/// The sets that transactions use, ordered by number.
 fn expected(ground: &Ground<'_>, report: &mut Report) -> Result<Vec<(u32, MsgSet)>, Error> {
     let (start, end) = ([SetTxs::SPEC.tag], prefix_end(&[SetTxs::SPEC.tag]));
     let mut numbers = BTreeSet::new();
@@ -73,7 +73,7 @@ fn expected(ground: &Ground<'_>, report: &mut Report) -> Result<Vec<(u32, MsgSet
             None => stored.clone().unwrap_or_default(),
         };
         if stored.as_ref() != Some(&names) {
-            // It may be the record that is wrong.
+            // The record may be the damaged one.
             report.suspect(ground.heights.of_tx(first_tx));
         }
         sets.push((number, MsgSet { names, first_tx }));
@@ -81,11 +81,11 @@ fn expected(ground: &Ground<'_>, report: &mut Report) -> Result<Vec<(u32, MsgSet
     Ok(sets)
 }
 
-/// The message types in the record of a transaction; `None` if it does not tell.
+/// The message types in the record of a transaction; `None` if the record has none or does not decode.
 fn names(ground: &Ground<'_>, seq: u64) -> Result<Option<Vec<String>>, Error> {
     let Some(payload) = ground.snapshot.get(Txs::SPEC, &seq.to_be_bytes())? else { return Ok(None) };
     let mut json = Vec::new();
-    // Records are looked at elsewhere.
+    // The check of records reports this.
     if ground.codec.decode_into(Txs::SPEC, seq, &payload, &mut json).is_err() {
         return Ok(None);
     }
@@ -101,7 +101,7 @@ fn encoded(value: &impl store::Value) -> Vec<u8> {
     out
 }
 
-/// Compares the rows of a small table with those that it must have.
+/// Compares the rows of a small table with the expected ones.
 fn compare<T: Table>(
     ground: &Ground<'_>,
     mut expected: BTreeMap<Vec<u8>, Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Records of commits with the lanes that they take back.
+//! Check of undo records against the heights of their lanes.
 
 use store::{Bounds, Message, Table as _};
 
@@ -10,7 +10,7 @@ pub(super) fn check(ground: &Ground<'_>, report: &mut Report) -> Result<(), Erro
     let mut n = 0;
     store::for_each_row(ground.snapshot, UndoRecords::SPEC, Bounds::all(), |key, value| {
         n += 1;
-        // A row that does not decode is found elsewhere.
+        // The check of rows reports rows that do not decode.
         let Ok(((lane, height, _), Message(record))) = store::table::decode_row::<UndoRecords>(key, value)
         else {
             return Ok(());

@@ -1,7 +1,9 @@
-//! From the log of NFTs to their tables: one entry after another, each seeing what the ones before have made.
+//! The fold of the NFT event log into tables, one entry at a time.
 //!
-//! What must hold: the tables depend on the entries and on their order within each collection alone. Collections do not
-//! meet but in [`super::OriginNames`], where the first name wins.
+//! # Invariants
+//!
+//! The tables depend only on the entries and on their order within each collection. Collections are independent of each
+//! other except in [`super::OriginNames`], where the first name wins.
 
 use store::key::Text;
 use store::{Message, Order, Ranked, Txn};
@@ -24,7 +26,7 @@ pub struct At {
     pub time: i64,
 }
 
-/// Folds `entries`, which are of the block `at`, and writes them into the log.
+/// Applies `entries` of the block `at` to the tables and appends them to the log.
 pub fn record(txn: &mut Txn<'_>, at: At, entries: Vec<Entry>) -> Result<(), Error> {
     for entry in &entries {
         apply(txn, at, entry)?;
@@ -32,8 +34,8 @@ pub fn record(txn: &mut Txn<'_>, at: At, entries: Vec<Entry>) -> Result<(), Erro
     log(txn, at, entries)
 }
 
-/// Writes `entries`, which are of the block `at` and folded already, into the log. Those of a block may come in several
-/// calls; the log has them in the order of their places.
+/// Appends `entries` of the block `at`, which are applied already, to the log. The entries of a block may come in
+/// several calls; the log stores them ordered by place.
 pub fn log(txn: &mut Txn<'_>, at: At, entries: Vec<Entry>) -> Result<(), Error> {
     if entries.is_empty() {
         return Ok(());
@@ -46,7 +48,7 @@ pub fn log(txn: &mut Txn<'_>, at: At, entries: Vec<Entry>) -> Result<(), Error> 
     Ok(())
 }
 
-/// Folds one entry of the block `at`.
+/// Applies one entry of the block `at` to the tables.
 pub fn apply(txn: &mut Txn<'_>, at: At, entry: &Entry) -> Result<(), Error> {
     match &entry.change {
         Some(Change::Collection(new)) => add_collection(txn, new),
@@ -56,20 +58,21 @@ pub fn apply(txn: &mut Txn<'_>, at: At, entry: &Entry) -> Result<(), Error> {
         }
         Some(Change::Transfer(transfer)) => {
             add_tx(txn, &transfer.token, entry.tx)?;
-            give(txn, at, transfer)
+            transfer_token(txn, at, transfer)
         }
         Some(Change::Burn(token)) => {
             add_tx(txn, token, entry.tx)?;
-            burn(txn, token)
+            burn_token(txn, token)
         }
         Some(Change::Uri(uri)) => set_uri(txn, at, uri),
         Some(Change::Origin(origin)) => add_origin(txn, origin),
-        // A newer program's entry: its format would have another number.
+        // Only damage: a program with other entries would have another format version.
         None => Err(damaged("nft_log", &at.height.to_string(), "an entry says nothing")),
     }
 }
 
-/// The URI that an open question was about. The log's entry says it from now on as if it had been known at once.
+/// Stores the URI that a pending query returned, in the token and in the log entry of its mint, as if it had been known
+/// then.
 pub fn answer_uri(txn: &mut Txn<'_>, question: u64, height: u64, uri: &str) -> Result<(), Error> {
     let Some(Message(mut log)) = txn.get::<NftLog>(&height)? else { return Ok(()) };
     let mut answered = None;
@@ -86,7 +89,7 @@ pub fn answer_uri(txn: &mut Txn<'_>, question: u64, height: u64, uri: &str) -> R
     txn.put::<NftLog>(&height, &Message(log));
     let key = token_key(&token)?;
     let Some(Message(mut row)) = txn.get::<Tokens>(&key)? else { return Ok(()) };
-    // It may be another token of this id by now, or have got a URI since.
+    // Meanwhile the token may have been minted again, or have received a URI.
     if row.question == question {
         row.question = 0;
         uri.clone_into(&mut row.uri);
@@ -106,7 +109,7 @@ fn add_collection(txn: &mut Txn<'_>, new: &NewCollection) -> Result<(), Error> {
     txn.put::<CollectionsByName>(&(name, address), &());
     txn.insert::<CollectionsByHeight>(&(), &(row.height, address), &())?;
     txn.put::<Collections>(&address, &Message(row));
-    changed(txn, address)
+    note_names_changed(txn, address)
 }
 
 fn add_origin(txn: &mut Txn<'_>, origin: &Origin) -> Result<(), Error> {
@@ -121,7 +124,7 @@ fn add_origin(txn: &mut Txn<'_>, origin: &Origin) -> Result<(), Error> {
             if let Some(Message(mut collection)) = txn.get::<Collections>(&address)? {
                 origin.origin.clone_into(&mut collection.origin_name);
                 txn.put::<Collections>(&address, &Message(collection));
-                changed(txn, address)?;
+                note_names_changed(txn, address)?;
             }
         }
         same_name = store::table::rows_after::<CollectionsByName>(txn, &name, &last, Order::Asc, SAME_NAME)?;
@@ -129,16 +132,16 @@ fn add_origin(txn: &mut Txn<'_>, origin: &Origin) -> Result<(), Error> {
     Ok(())
 }
 
-/// Collections of one name that are read at a time: how many there are has no limit.
+/// Collections of the same name read at a time; their number is unbounded.
 const SAME_NAME: usize = 256;
 
-/// Notes that the names of the collection are to be read again.
-fn changed(txn: &mut Txn<'_>, address: Owner) -> Result<(), Error> {
+/// Adds the collection to the change log of names.
+fn note_names_changed(txn: &mut Txn<'_>, address: Owner) -> Result<(), Error> {
     note_change(txn, address.0.as_bytes().to_vec())
 }
 
-/// Notes that all names are to be read again.
-pub(crate) fn everything_changed(txn: &mut Txn<'_>) -> Result<(), Error> {
+/// Adds an entry to the change log that invalidates all names.
+pub(crate) fn invalidate_all_names(txn: &mut Txn<'_>) -> Result<(), Error> {
     note_change(txn, Vec::new())
 }
 
@@ -152,8 +155,8 @@ fn note_change(txn: &mut Txn<'_>, address: Vec<u8>) -> Result<(), Error> {
 fn add_token(txn: &mut Txn<'_>, at: At, mint: &Mint) -> Result<(), Error> {
     let key = token_key(&mint.token)?;
     if let Some(Message(old)) = txn.get::<Tokens>(&key)? {
-        // Minted again without a burn: contracts may do so.
-        leave(txn, &key, &old)?;
+        // Contracts may mint a token again without a burn.
+        remove_token(txn, &key, &old)?;
     }
     if !mint.object.is_empty() {
         txn.put::<TokenObjects>(&key, &mint.object);
@@ -167,36 +170,36 @@ fn add_token(txn: &mut Txn<'_>, at: At, mint: &Mint) -> Result<(), Error> {
         time: at.time,
         question: mint.question,
     };
-    enter(txn, &key, &row)
+    insert_token(txn, &key, &row)
 }
 
-fn give(txn: &mut Txn<'_>, at: At, transfer: &Transfer) -> Result<(), Error> {
+fn transfer_token(txn: &mut Txn<'_>, at: At, transfer: &Transfer) -> Result<(), Error> {
     let key = token_key(&transfer.token)?;
     let Some(Message(mut row)) = txn.get::<Tokens>(&key)? else { return Ok(()) };
-    leave(txn, &key, &row)?;
+    remove_token(txn, &key, &row)?;
     transfer.owner.clone_into(&mut row.owner);
     (row.height, row.time) = (at.height, at.time);
-    enter(txn, &key, &row)
+    insert_token(txn, &key, &row)
 }
 
-fn burn(txn: &mut Txn<'_>, token: &TokenName) -> Result<(), Error> {
+fn burn_token(txn: &mut Txn<'_>, token: &TokenName) -> Result<(), Error> {
     let key = token_key(token)?;
     let Some(Message(row)) = txn.get::<Tokens>(&key)? else { return Ok(()) };
-    leave(txn, &key, &row)
+    remove_token(txn, &key, &row)
 }
 
 fn set_uri(txn: &mut Txn<'_>, at: At, new: &NewUri) -> Result<(), Error> {
     let key = token_key(&new.token)?;
     let Some(Message(mut row)) = txn.get::<Tokens>(&key)? else { return Ok(()) };
-    leave(txn, &key, &row)?;
+    remove_token(txn, &key, &row)?;
     new.uri.clone_into(&mut row.uri);
     row.question = 0;
     (row.height, row.time) = (at.height, at.time);
-    enter(txn, &key, &row)
+    insert_token(txn, &key, &row)
 }
 
-/// Adds a token to every order.
-fn enter(txn: &mut Txn<'_>, key: &(Owner, Text), row: &Token) -> Result<(), Error> {
+/// Inserts a token into its table and every index.
+fn insert_token(txn: &mut Txn<'_>, key: &(Owner, Text), row: &Token) -> Result<(), Error> {
     let ((collection, id), height) = (key, row.height);
     let holder = owner(&row.owner)?;
     put_token(txn, key, row)?;
@@ -213,8 +216,8 @@ fn enter(txn: &mut Txn<'_>, key: &(Owner, Text), row: &Token) -> Result<(), Erro
     Ok(())
 }
 
-/// Takes a token out of every order.
-fn leave(txn: &mut Txn<'_>, key: &(Owner, Text), row: &Token) -> Result<(), Error> {
+/// Removes a token from its table and every index.
+fn remove_token(txn: &mut Txn<'_>, key: &(Owner, Text), row: &Token) -> Result<(), Error> {
     let ((collection, id), height) = (key, row.height);
     let holder = owner(&row.owner)?;
     txn.remove::<Tokens>(collection, id)?;
@@ -247,7 +250,7 @@ fn collection_height(txn: &Txn<'_>, collection: &Owner) -> Result<u64, Error> {
     Ok(row.height)
 }
 
-/// Adds a transaction to a token's list, once for all that it did.
+/// Appends a transaction to a token's list, at most once.
 fn add_tx(txn: &mut Txn<'_>, token: &TokenName, tx: u64) -> Result<(), Error> {
     if tx == 0 {
         return Ok(());

@@ -1,36 +1,37 @@
-//! What happened to NFTs, as the log has it.
+//! Entries of the NFT event log.
 
 use super::{Collection, TokenName};
 
-/// What happened to NFTs in one block.
+/// The NFT events of one block.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Log {
     /// The block's header time, nanoseconds since 1970 UTC.
     #[prost(int64, tag = "1")]
     pub time: i64,
-    /// In the order of their places.
+    /// The entries, ordered by place.
     #[prost(message, repeated, tag = "2")]
     pub entries: Vec<Entry>,
 }
 
-/// One thing that happened.
+/// One NFT event.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Entry {
-    /// Where in the block: twice the ordinal of the event, one less for a collection that the event made known.
+    /// The position in the block: twice the ordinal of the event, minus one for a collection first seen with that
+    /// event.
     #[prost(uint32, tag = "1")]
     pub place: u32,
-    /// Sequence of the transaction; 0 for what happened outside of one.
+    /// Sequence of the transaction; 0 outside of transactions.
     #[prost(uint64, tag = "2")]
     pub tx: u64,
-    /// What.
+    /// The change.
     #[prost(oneof = "Change", tags = "3, 4, 5, 6, 7, 8")]
     pub change: Option<Change>,
 }
 
-/// What can happen.
+/// The kinds of event.
 #[derive(Clone, PartialEq, Eq, prost::Oneof)]
 pub enum Change {
-    /// A collection was made, or seen for the first time.
+    /// A collection was created, or seen for the first time.
     #[prost(message, tag = "3")]
     Collection(NewCollection),
     /// A token was minted, or seen for the first time.
@@ -39,29 +40,29 @@ pub enum Change {
     /// A token has another owner.
     #[prost(message, tag = "5")]
     Transfer(Transfer),
-    /// A token is gone.
+    /// A token was burnt.
     #[prost(message, tag = "6")]
     Burn(TokenName),
     /// A token has another URI.
     #[prost(message, tag = "7")]
     Uri(NewUri),
-    /// Collections of a name came from one of another name.
+    /// A class of tokens has another name on its chain of origin.
     #[prost(message, tag = "8")]
     Origin(Origin),
 }
 
-/// A collection that was not known.
+/// A new or previously unknown collection.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct NewCollection {
     /// Its address, 20 or 32 bytes.
     #[prost(bytes = "vec", tag = "1")]
     pub address: Vec<u8>,
-    /// What is known of it; without the origin's name.
+    /// Its metadata, without the name on the chain of origin.
     #[prost(message, required, tag = "2")]
     pub collection: Collection,
 }
 
-/// A token that did not exist, or was not known.
+/// A new or previously unknown token.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Mint {
     /// Which.
@@ -76,12 +77,12 @@ pub struct Mint {
     /// Move: its object, 32 bytes; else empty.
     #[prost(bytes = "vec", tag = "4")]
     pub object: Vec<u8>,
-    /// Number of the open question for the URI, 0 if there is none.
+    /// Number of the pending query for the URI; 0 if there is none.
     #[prost(uint64, tag = "5")]
     pub question: u64,
 }
 
-/// A token that went to somebody.
+/// A change of a token's owner.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Transfer {
     /// Which.
@@ -103,13 +104,13 @@ pub struct NewUri {
     pub uri: String,
 }
 
-/// Two names of one class of tokens.
+/// The two names of a token class that was transferred by IBC.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Origin {
     /// The name on this chain.
     #[prost(string, tag = "1")]
     pub local: String,
-    /// The name on the chain that it came from.
+    /// The name on the chain of origin.
     #[prost(string, tag = "2")]
     pub origin: String,
 }

@@ -1,11 +1,13 @@
-//! Folding the whole log again: after it was cut, and where a table is not what it says.
+//! Rebuild of the NFT tables from the event log, after a rollback or as a repair.
 //!
-//! The first commit empties the tables and writes down that it has begun; each of the others folds some heights and writes
-//! down how far it has come, and the last takes that mark away. A database with the mark is finished before anything else is
-//! done with it ([`finish_pending`]), from where it was interrupted.
+//! The tables are emptied with range deletions, so that the rebuild does not scan past tombstones: every insertion
+//! into a skip list searches for the next node.
 //!
-//! The tables are emptied as ranges, so that the fold does not read past the rows that were there: a ranked set looks for the
-//! next tower behind every item that it gets.
+//! # Invariants
+//!
+//! The first commit empties the tables and writes [`PendingNftRebuild`]; each further commit applies some heights and
+//! updates the position, and the last one deletes it. [`finish_pending`] resumes an interrupted rebuild before any
+//! other use of the database.
 
 use store::key::All;
 use store::{Batch, COUNT, Counts, Durability, List, Message, Order, RANK, Store, Table, TableSpec, Txn};
@@ -21,16 +23,16 @@ use crate::keys::BEYOND;
 use crate::meta::{self, Meta, PendingNftRebuild};
 use crate::progress::Progress;
 
-/// Rows of one commit, in bytes: a second of work that is done again after an interruption.
+/// Size of a commit in bytes, about a second of work. An interruption loses at most this much.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Heights of the log that are read at a time; the last of them may be read again for the next commit.
+/// Heights of the log read at a time; the next commit may read some of them again.
 const LOGS: usize = 8;
 
-/// Lists whose lengths are remembered.
+/// Capacity of the cache of list lengths.
 const REMEMBERED_LISTS: usize = 1 << 16;
 
-/// The tables that are a fold of the log.
+/// The tables that are derived from the log.
 pub const FOLDED: [&TableSpec; 14] = [
     Collections::SPEC,
     CollectionsByHeight::SPEC,
@@ -48,7 +50,7 @@ pub const FOLDED: [&TableSpec; 14] = [
     CollectionsByName::SPEC,
 ];
 
-/// Makes the tables of [`FOLDED`] what the log says.
+/// Rebuilds the tables of [`FOLDED`] from the log.
 pub fn rebuild(store: &dyn Store) -> Result<(), Error> {
     let mut batch = Batch::new();
     begin(&mut batch);
@@ -56,7 +58,7 @@ pub fn rebuild(store: &dyn Store) -> Result<(), Error> {
     finish_pending(store)
 }
 
-/// Empties the tables of [`FOLDED`] with the batch, and marks that they are to be folded again.
+/// Empties the tables of [`FOLDED`] with the batch and marks the rebuild as pending.
 pub(crate) fn begin(batch: &mut Batch) {
     for spec in FOLDED {
         batch.delete_range(spec, Vec::new(), BEYOND.to_vec());
@@ -67,11 +69,11 @@ pub(crate) fn begin(batch: &mut Batch) {
     meta::put_in(batch, &PendingNftRebuild { emptied: true, height: 0 });
 }
 
-/// Finishes a rebuild that was begun and interrupted, if there is one.
+/// Resumes an interrupted rebuild, if there is one.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     let Some(mut pending) = meta::read::<PendingNftRebuild>(&*store.snapshot()?)? else { return Ok(()) };
     if !pending.emptied {
-        // Begun by a version that emptied the tables row by row.
+        // Started by an earlier version, which emptied the tables row by row.
         return rebuild(store);
     }
     let last = store::table::rows::<NftLog>(&*store.snapshot()?, &All, Order::Desc, 1)?.pop();
@@ -82,7 +84,7 @@ pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
         let mut txn = Txn::new(&*snapshot, &mut counts);
         let done = fold_some(&mut txn, &mut pending.height)?;
         if done {
-            fold::everything_changed(&mut txn)?;
+            fold::invalidate_all_names(&mut txn)?;
             txn.delete::<Meta>(&meta::key::<PendingNftRebuild>());
         } else {
             meta::put(&mut txn, &pending);
@@ -98,7 +100,7 @@ pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     }
 }
 
-/// Folds the log on from behind `height`, until there is enough for a commit. True if there is no more.
+/// Applies the log after `height` until the commit is full. Returns true at the end of the log.
 fn fold_some(txn: &mut Txn<'_>, height: &mut u64) -> Result<bool, Error> {
     loop {
         let logs = store::table::rows_after::<NftLog>(txn.base(), &All, height, Order::Asc, LOGS)?;

@@ -1,4 +1,4 @@
-//! One balance and its place among the holders.
+//! Reads and writes of a balance together with its entry in the list of holders.
 
 use store::{Snapshot, Txn};
 
@@ -13,7 +13,7 @@ pub fn amount_of(row: &[u8]) -> Option<[u8; 32]> {
     Some(amount)
 }
 
-/// What `account` holds, big-endian; `None` if it has no row.
+/// The balance of `account`, big-endian; `None` if it has no row.
 pub fn balance(
     snapshot: &dyn Snapshot,
     contract: &Address,
@@ -31,7 +31,7 @@ fn read(contract: &Address, row: &[u8]) -> Result<[u8; 32], Error> {
     })
 }
 
-/// Makes `account` a holder of `amount`, big-endian; `None` takes its row away.
+/// Sets the balance of `account` to `amount`, big-endian; `None` deletes its row.
 pub fn set_balance(
     txn: &mut Txn<'_>,
     contract: &Address,

@@ -1,22 +1,24 @@
-//! Taking the rich list back to an earlier height.
+//! The undo log of the rich list.
 //!
-//! Each block leaves behind what the rows were that it changed, for some heights; further back the list is cleared and
-//! made anew.
+//! Each block stores the prior values of the rows that it changed. A rewind beyond [`UNDO_HEIGHTS`] clears the list,
+//! and the ingest builds it anew.
 
 use store::{Batch, Bounds, Counts, Durability, Message, Order, RANK, Store, Table, TableSpec, Txn};
 
-use super::{Balances, Denoms, DenomsFolded, Erc20s, Holders, Newborns, RichUndo, amount_of, set_balance};
+use super::{
+    Balances, Denoms, DenomsFolded, Erc20s, Holders, NewContracts, RichUndo, amount_of, set_balance,
+};
 use crate::Error;
 use crate::keys::BEYOND;
 use crate::meta::{self, Meta, RichLane};
 
-/// Heights that can be taken back.
+/// Heights that the undo log covers.
 pub const UNDO_HEIGHTS: u64 = 1000;
 
 /// Every table of the rich list.
 const TABLES: [&TableSpec; 7] = [
     Erc20s::SPEC,
-    Newborns::SPEC,
+    NewContracts::SPEC,
     Balances::SPEC,
     Holders::SPEC,
     Denoms::SPEC,
@@ -24,15 +26,15 @@ const TABLES: [&TableSpec; 7] = [
     RichUndo::SPEC,
 ];
 
-/// The rows that a block changed, as they were before it, first change first.
+/// Prior values of the rows that a block changed, in the order of the changes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Undo {
-    /// The rows; later ones of the same key count for nothing.
+    /// The rows; of several with the same key the first one holds.
     #[prost(message, repeated, tag = "1")]
     pub rows: Vec<UndoRow>,
 }
 
-/// A row as it was.
+/// The prior value of a row.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct UndoRow {
     /// Tag of its table.
@@ -46,7 +48,7 @@ pub struct UndoRow {
     pub value: Option<Vec<u8>>,
 }
 
-/// Rows that a block is about to change.
+/// A builder of the undo record of one block.
 #[derive(Debug, Default)]
 pub struct Before {
     undo: Undo,
@@ -54,7 +56,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Notes the row of `key` as it is in `txn`, if it was not noted before.
+    /// Records the current value of the row `key`, unless it is recorded already.
     pub fn note<T: Table>(&mut self, txn: &Txn<'_>, key: &T::Key) -> Result<(), Error> {
         let key = store::Key::to_bytes(key);
         if self.seen.insert((T::SPEC.tag, key.clone())) {
@@ -65,7 +67,7 @@ impl Before {
     }
 }
 
-/// Stores what was changed at `height`, behind what was before, and forgets the height that is too far back.
+/// Appends to the undo record of `height`, and deletes the record that is too old.
 pub fn put_undo(txn: &mut Txn<'_>, height: u64, before: Before) -> Result<(), Error> {
     if !before.undo.rows.is_empty() {
         let mut undo = txn.get::<RichUndo>(&height)?.map_or_else(Undo::default, |Message(undo)| undo);
@@ -78,42 +80,44 @@ pub fn put_undo(txn: &mut Txn<'_>, height: u64, before: Before) -> Result<(), Er
     Ok(())
 }
 
-/// What became of a wish to go back.
+/// The outcome of a rewind of the rich list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undone {
-    /// It was no further than that.
-    Nothing,
-    /// It is what it was.
-    Exactly,
-    /// It is empty, and will be made anew.
+pub enum RewindOutcome {
+    /// The rich list was not beyond the target height.
+    Unchanged,
+    /// The rich list is restored.
+    Restored,
+    /// The rich list is cleared and will be built anew.
     Cleared,
 }
 
-/// Takes the rich list back to `to`. May be interrupted and called again. The result is on the device after the next commit
-/// that is.
-pub fn go_back(store: &dyn Store, to: u64) -> Result<Undone, Error> {
-    let Some(lane) = meta::read::<RichLane>(&*store.snapshot()?)? else { return Ok(Undone::Nothing) };
+/// Rewinds the rich list to `to`. May be interrupted and called again. The result is durable after the next synced
+/// commit.
+pub fn rewind(store: &dyn Store, to: u64) -> Result<RewindOutcome, Error> {
+    let Some(lane) = meta::read::<RichLane>(&*store.snapshot()?)? else {
+        return Ok(RewindOutcome::Unchanged);
+    };
     if lane.height <= to && lane.baseline <= to {
-        return Ok(Undone::Nothing);
+        return Ok(RewindOutcome::Unchanged);
     }
     if lane.baseline > to || lane.height.saturating_sub(to) > UNDO_HEIGHTS {
         clear(store)?;
-        return Ok(Undone::Cleared);
+        return Ok(RewindOutcome::Cleared);
     }
     for height in (to + 1..=lane.height).rev() {
         undo(store, height)?;
     }
-    Ok(Undone::Exactly)
+    Ok(RewindOutcome::Restored)
 }
 
-/// Takes back one height, the lane's last, in one commit.
+/// Reverts one height, the lane's last, in one commit.
 fn undo(store: &dyn Store, height: u64) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
     let rows = txn.get::<RichUndo>(&height)?.map_or_else(Vec::new, |Message(undo)| undo.rows);
     let mut raw = Batch::new();
-    // The first note of a row is what it was.
+    // In reverse order, so that the first recorded value of a row is written last.
     for row in rows.into_iter().rev() {
         let damaged = || Error::Record {
             table: RichUndo::SPEC.name,
@@ -127,7 +131,7 @@ fn undo(store: &dyn Store, height: u64) -> Result<(), Error> {
             set_balance(&mut txn, &key.0, &key.1, amount)?;
             continue;
         }
-        let specs = [Erc20s::SPEC, Newborns::SPEC, Denoms::SPEC, DenomsFolded::SPEC];
+        let specs = [Erc20s::SPEC, NewContracts::SPEC, Denoms::SPEC, DenomsFolded::SPEC];
         let spec = specs.into_iter().find(|spec| u32::from(spec.tag) == row.table).ok_or_else(damaged)?;
         match row.value {
             Some(value) => raw.put(spec, row.key, value),
@@ -143,7 +147,7 @@ fn undo(store: &dyn Store, height: u64) -> Result<(), Error> {
     Ok(store.commit(batch, Durability::Buffered)?)
 }
 
-/// Forgets the whole rich list.
+/// Deletes the whole rich list.
 pub fn clear(store: &dyn Store) -> Result<(), Error> {
     let mut batch = Batch::new();
     batch.delete(Meta::SPEC, store::Key::to_bytes(&meta::key::<RichLane>()));
@@ -154,7 +158,7 @@ pub fn clear(store: &dyn Store) -> Result<(), Error> {
     Ok(store.commit(batch, Durability::Synced)?)
 }
 
-/// Finishes a clearing that was interrupted, as those of earlier versions could be: without a lane there is no rich list.
+/// Finishes an interrupted [`clear`] of an earlier version, which was not atomic: rows without a lane are deleted.
 pub fn finish_pending(store: &dyn Store) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     if meta::read::<RichLane>(&*snapshot)?.is_some() {

@@ -1,7 +1,10 @@
-//! Taking blocks back from a database that may be damaged.
+//! Rollback of a database that may be damaged, by full table scans.
 //!
-//! What must hold: every row of what goes is gone, whatever lengths and orders say, and what stays is whole if it was; a
-//! row whose key does not decode goes. May be interrupted and called again.
+//! # Invariants
+//!
+//! * Every row of the removed blocks is deleted, even if stored lengths or orders are wrong.
+//! * Rows of the remaining blocks are not changed, except that rows whose keys do not decode are deleted.
+//! * An interrupted run is repeated from the start.
 
 use std::collections::BTreeSet;
 
@@ -23,9 +26,8 @@ use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use crate::undo::UndoRecords;
 use crate::{Error, open, rich};
 
-/// Takes back every block above `to`, which may be the height before the first, but for the rebuild of NFTs, for which it
-/// leaves the mark.
-pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
+/// Removes every block above `to`, which may be the height before the first one. Marks the NFT rebuild as pending.
+pub(super) fn force_finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     let Identity { start_height, .. } = open::existing(store)?;
     let (blocks, calls) = if to < start_height {
         (BlockLane::default(), CallLane::default())
@@ -51,7 +53,7 @@ pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     keep::<Refused>(store, |_, value| u64::decode(value).is_some_and(|found_at| found_at <= to))?;
     keep::<Questions>(store, |&number, _| question_height(number) <= to)?;
     keep::<Waiting>(store, |&(_, height, _), _| height <= to)?;
-    forget_sets(store)?;
+    delete_unused_sets(store)?;
     take_rich_list_back(store, to)?;
     keep::<Blocks>(store, |&height, _| height <= to)?;
 
@@ -71,22 +73,22 @@ pub(super) fn finish(store: &dyn Store, to: u64) -> Result<(), Error> {
     txn.delete::<Meta>(&meta::key::<PendingRollback>());
     let (mut batch, _) = txn.finish();
     rebuild::begin(&mut batch);
-    // They may be damaged too, and nothing depends on them.
+    // Undo records may be damaged too, and nothing depends on them.
     batch.delete_range(UndoRecords::SPEC, Vec::new(), BEYOND.to_vec());
     Ok(store.commit(batch, Durability::Synced)?)
 }
 
-/// Takes the rich list back, or away where that does not work.
+/// Rewinds the rich list, or clears it if its rows are damaged.
 fn take_rich_list_back(store: &dyn Store, to: u64) -> Result<(), Error> {
     let known = meta::read::<RichLane>(&*store.snapshot()?);
-    match known.and_then(|_| rich::go_back(store, to)) {
+    match known.and_then(|_| rich::rewind(store, to)) {
         Ok(_) => Ok(()),
         Err(Error::Store(store::Error::Corrupt { .. }) | Error::Record { .. }) => rich::clear(store),
         Err(error) => Err(error),
     }
 }
 
-/// Deletes the rows of `T` that are not `wanted`, and those whose key does not decode.
+/// Deletes the rows of `T` that are not `wanted`, and those whose keys do not decode.
 fn keep<T: Table>(store: &dyn Store, wanted: impl Fn(&T::Key, &[u8]) -> bool) -> Result<(), Error> {
     let (snapshot, mut writer) = (store.snapshot()?, BulkWriter::new(store));
     store::for_each_row(&*snapshot, T::SPEC, Bounds::all(), |key, value| -> Result<(), Error> {
@@ -98,8 +100,8 @@ fn keep<T: Table>(store: &dyn Store, wanted: impl Fn(&T::Key, &[u8]) -> bool) ->
     Ok(writer.finish(Durability::Buffered)?)
 }
 
-/// Forgets the message-type sets that no transaction has any more.
-fn forget_sets(store: &dyn Store) -> Result<(), Error> {
+/// Deletes the message-type sets that no transaction uses any more.
+fn delete_unused_sets(store: &dyn Store) -> Result<(), Error> {
     let snapshot = store.snapshot()?;
     let (start, end) = ([SetTxs::SPEC.tag], prefix_end(&[SetTxs::SPEC.tag]));
     let mut left: BTreeSet<u32> = BTreeSet::new();

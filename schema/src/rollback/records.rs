@@ -1,10 +1,11 @@
-//! The rows that go with a record and are found by what it contains: those by hash, and entries of accounts' lists.
+//! Removal of the rows that are derived from a record: its hash index entry and its entries in account lists.
 //!
-//! The records are read from the last one down, and the rollback's mark keeps how far: time grows with what goes, and what is
-//! interrupted continues. Where a record is missing or does not decode, these rows are looked for in their whole tables.
+//! Records are read from the last one down, and [`PendingRollback`] stores the position, so time is proportional to the
+//! removed records and an interrupted run continues. If a record is missing or does not decode, the dependent rows are
+//! found by scanning their whole tables.
 //!
-//! The accounts of a Cosmos transaction do not follow from its record (on Move chains, events of the block count too): those
-//! lists are cut by reading the end of each.
+//! The accounts of a Cosmos transaction do not follow from its record (on Move chains, block events count too), so
+//! those lists are truncated by reading the end of each.
 
 use std::collections::BTreeSet;
 
@@ -26,32 +27,33 @@ use crate::payload::{Codec, Frames, Payload};
 use crate::progress::Progress;
 use crate::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 
-/// Records of one commit. They are decompressed one at a time.
+/// Records per commit. They are decompressed one at a time.
 const RECORDS: usize = 64;
 
-/// Rows that go with records.
+/// Rows that are derived from records and must be deleted with them.
 #[derive(Default)]
-pub(super) struct Others {
+pub(super) struct DependentRows {
     batch: Batch,
-    /// Keys of the owners of the lists that the records are in.
+    /// Keys of the owners of the lists that contain the records.
     owners: BTreeSet<Vec<u8>>,
 }
 
 /// A table of records.
 pub(super) trait Records: Table<Key = u64, Value = Payload> {
-    /// The rows that are found by a hash and a sequence.
+    /// The hash index: its keys are a hash prefix and a sequence.
     const BY_HASH: &'static TableSpec;
-    /// The list whose owners follow from a record, if there is one.
+    /// The list whose owners can be derived from a record, if there is one.
     const LIST: Option<&'static TableSpec>;
-    /// The lists whose owners do not.
+    /// The lists whose owners cannot be derived.
     const OTHER_LISTS: &'static [&'static TableSpec];
-    /// What the log calls them.
+    /// The message of progress log lines.
     const REMOVING: &'static str;
 
-    /// Adds what goes with the record at `seq`, and returns how many sequences it takes; `None` if that does not follow.
-    fn others(seq: u64, record: &[u8], others: &mut Others) -> Option<u64>;
+    /// Adds the rows that depend on the record at `seq` and returns the number of sequences in it; `None` if the
+    /// record is malformed.
+    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<u64>;
 
-    /// Where the mark keeps the last record whose other rows are still there.
+    /// The position in [`PendingRollback`]: the last record whose dependent rows still exist.
     fn last(pending: &mut PendingRollback) -> &mut Option<u64>;
 }
 
@@ -61,7 +63,7 @@ impl Records for Txs {
     const OTHER_LISTS: &'static [&'static TableSpec] = &[AccountTxs::SPEC, AccountSetTxs::SPEC, SetTxs::SPEC];
     const REMOVING: &'static str = "removing transactions";
 
-    fn others(seq: u64, record: &[u8], others: &mut Others) -> Option<u64> {
+    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<u64> {
         others.batch.delete(TxByHash::SPEC, (hash_in(record).ok()?, seq).to_bytes());
         Some(1)
     }
@@ -77,8 +79,8 @@ impl Records for EvmTxs {
     const OTHER_LISTS: &'static [&'static TableSpec] = &[];
     const REMOVING: &'static str = "removing EVM transactions";
 
-    fn others(seq: u64, record: &[u8], others: &mut Others) -> Option<u64> {
-        // A record is a receipt with every member that these accounts were found in.
+    fn dependents(seq: u64, record: &[u8], others: &mut DependentRows) -> Option<u64> {
+        // The record is the receipt that these accounts were extracted from.
         let receipt: Receipt<'_> = serde_json::from_slice(record).ok()?;
         let mut accounts = AccountSet::new();
         receipt.accounts(&mut accounts).ok()?;
@@ -94,7 +96,7 @@ impl Records for EvmTxs {
     }
 }
 
-/// A call frame, as far as it is needed here.
+/// The members of a call frame that are needed here.
 #[derive(Deserialize)]
 struct Frame {
     hash: String,
@@ -109,7 +111,7 @@ impl Records for Calls {
     const OTHER_LISTS: &'static [&'static TableSpec] = &[];
     const REMOVING: &'static str = "removing internal transactions";
 
-    fn others(first: u64, record: &[u8], others: &mut Others) -> Option<u64> {
+    fn dependents(first: u64, record: &[u8], others: &mut DependentRows) -> Option<u64> {
         let ranges = Frames::ranges(record)?;
         for (seq, range) in (first..).zip(&ranges) {
             let frame: Frame = serde_json::from_slice(&record[range.clone()]).ok()?;
@@ -130,8 +132,8 @@ impl Records for Calls {
     }
 }
 
-/// Removes what goes with the records beyond `keep`, but not these themselves.
-pub(super) fn remove_others<R: Records>(
+/// Removes the dependent rows of the records above `keep`, but not the records themselves.
+pub(super) fn remove_dependents<R: Records>(
     store: &dyn Store,
     codec: &Codec,
     pending: &mut PendingRollback,
@@ -147,7 +149,7 @@ pub(super) fn remove_others<R: Records>(
     let mut progress = Progress::new(R::REMOVING, total);
     while *R::last(pending) != Some(keep) {
         let snapshot = store.snapshot()?;
-        let mut others = Others::default();
+        let mut others = DependentRows::default();
         let next = match *R::last(pending) {
             Some(last) => read::<R>(&*snapshot, codec, keep, last, &mut others)?,
             None => None,
@@ -155,7 +157,7 @@ pub(super) fn remove_others<R: Records>(
         drop(snapshot);
         if next.is_none() {
             remove_by_scan::<R>(store, keep)?;
-            others = Others::default();
+            others = DependentRows::default();
         }
         if let Some(list) = R::LIST {
             store::list::truncate_owners(store, list, &others.owners, keep + 1)?;
@@ -169,14 +171,14 @@ pub(super) fn remove_others<R: Records>(
     Ok(())
 }
 
-/// Reads some records beyond `keep`, from `last` down, and returns the last one that is left to read. `None` if one is missing
-/// or is not what it must be.
+/// Reads up to [`RECORDS`] records above `keep`, from `last` down, and returns the last one left to read. `None` if a
+/// record is missing or malformed.
 fn read<R: Records>(
     snapshot: &dyn Snapshot,
     codec: &Codec,
     keep: u64,
     mut last: u64,
-    others: &mut Others,
+    others: &mut DependentRows,
 ) -> Result<Option<u64>, Error> {
     let (start, end) = ((keep + 1).to_bytes(), (last + 1).to_bytes());
     let bounds = Bounds { start: &start, end: Some(&end) };
@@ -187,7 +189,7 @@ fn read<R: Records>(
         let decoded =
             u64::from_bytes(&key).filter(|seq| codec.decode_into(R::SPEC, *seq, &value, &mut record).is_ok());
         let Some(seq) = decoded else { return Ok(None) };
-        let Some(taken) = R::others(seq, &record, others) else { return Ok(None) };
+        let Some(taken) = R::dependents(seq, &record, others) else { return Ok(None) };
         if taken == 0 || seq + taken != last + 1 {
             return Ok(None);
         }
@@ -196,7 +198,7 @@ fn read<R: Records>(
     Ok(Some(last).filter(|_| !missing))
 }
 
-/// The same for all records beyond `keep` at once, by a look at each row of the other tables.
+/// Removes the dependent rows of all records above `keep` by scanning the dependent tables.
 fn remove_by_scan<R: Records>(store: &dyn Store, keep: u64) -> Result<(), Error> {
     tracing::info!(table = R::SPEC.name, "a record is missing or damaged: reading whole tables");
     if let Some(list) = R::LIST {

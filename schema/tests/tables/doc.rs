@@ -18,7 +18,7 @@ by whole key, *Append* tables are written in key order with values that are comp
 by range. Keys are the components one behind the other (`store::key`): numbers big-endian, texts with `00` as `00 ff` and
 ended by `00 01`. A varint has seven bits a byte, lowest first. A *list* has the rows `owner | ordinal → value` with the
 ordinals 0, 1, 2 … of each owner, and its lengths in the table `count`. A *ranked set* has the rows `owner | item → value`
-in the order of the items, and its lengths and towers in the table `rank` (`store::ranked`).
+in the order of the items, and its lengths and skip-list nodes in the table `rank` (`store::ranked`).
 ";
 
 /// `count` is declared by `store::list`, which knows no tables.
@@ -26,9 +26,9 @@ const COUNT: &str = "Lengths of all lists; an owner without rows has none.\n\n\
                      | tag of the list (1) | owner | → length (varint)";
 
 /// `rank` is declared by `store::ranked`, which knows no tables.
-const RANK: &str = "Lengths and towers of all ranked sets; an owner without items has none.\n\n\
-                    | tag of the set (1) | owner | 00 | → number of items, of towers on level 1, 2, 3, 4 (varints)\n\
-                    | tag of the set (1) | owner | level (1) | item | → items since the tower before (varint)";
+const RANK: &str = "Lengths and skip-list nodes of all ranked sets; an owner without items has none.\n\n\
+                    | tag of the set (1) | owner | 00 | → number of items, of nodes on level 1, 2, 3, 4 (varints)\n\
+                    | tag of the set (1) | owner | level (1) | item | → items since the previous node (varint)";
 
 /// A table as the sources describe it.
 struct Described {

@@ -22,7 +22,7 @@ use schema::nft::{
     Subject, TokenName, Transfer, Waiter, Waiting, question_number,
 };
 use schema::payload::{Dictionary, DictionaryRow, Frames, Payload};
-use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, Newborns};
+use schema::rich::{self, Balances, Denoms, DenomsFolded, Erc20, Erc20s, NewContracts};
 use schema::tx::{AccountSetTxs, AccountTxs, SetTxs, TxByHash, Txs};
 use schema::undo::{self, Record, RecordKey, UndoRecords};
 use schema::{TABLES, Visitor};
@@ -181,7 +181,7 @@ fn rich_list(txn: &mut Txn<'_>) {
     rich::set_balance(txn, &token, &account, Some(amount)).unwrap();
     rich::put_undo(txn, 300, before).unwrap();
     txn.put::<Erc20s>(&token, &Message(Erc20 { complete: true, drifting: true, silent: true }));
-    txn.put::<Newborns>(&account, &());
+    txn.put::<NewContracts>(&account, &());
     txn.put::<Denoms>(&Text("l2/Ab".to_owned()), &token.to_vec());
     txn.put::<DenomsFolded>(&(Text("l2/ab".to_owned()), Text("l2/Ab".to_owned())), &());
 }
@@ -195,7 +195,7 @@ fn undo_record() -> (RecordKey, Record) {
         meta::put(&mut txn, &BlockLane { height, ..BlockLane::default() });
         txn.append::<Txs>(&height, &plain(b"{}"));
         txn.push::<SetTxs>(&300, height).unwrap();
-        let (batch, _) = undo::seal(txn, undo::Lane::Blocks).unwrap();
+        let (batch, _) = undo::finish_with_undo_record(txn, undo::Lane::Blocks).unwrap();
         store.commit(batch, Durability::Buffered).unwrap();
     }
     let rows = store::table::rows::<UndoRecords>(&*store.snapshot().unwrap(), &All, Order::Desc, 1).unwrap();

@@ -11,8 +11,8 @@ use schema::digest;
 use schema::meta::{self, BlockLane, Identity, Rewinds};
 use schema::nft::Refused;
 use schema::rewind::{By, Rewound, rewind};
-use schema::rollback::take_back;
-use schema::undo::{HEIGHTS, Lane, Record, RecordKey, UndoRecords, seal};
+use schema::rollback::force_rollback;
+use schema::undo::{HEIGHTS, Lane, Record, RecordKey, UndoRecords, finish_with_undo_record};
 use store::key::All;
 use store::{
     Batch, Bounds, Counts, Durability, Key as _, MemStore, Message, Order, Snapshot, Store, Table as _,
@@ -62,7 +62,8 @@ fn commit(store: &dyn Store, end: End, write: impl FnOnce(&mut Txn<'_>)) {
     let mut counts = Counts::new(1);
     let mut txn = Txn::new(&*snapshot, &mut counts);
     write(&mut txn);
-    let (batch, _) = if end == End::Sealed { seal(txn, Lane::Blocks).unwrap() } else { txn.finish() };
+    let (batch, _) =
+        if end == End::Sealed { finish_with_undo_record(txn, Lane::Blocks).unwrap() } else { txn.finish() };
     store.commit(batch, Durability::Buffered).unwrap();
 }
 
@@ -220,7 +221,7 @@ fn records_that_cannot_be_read_stop_neither_blocks_nor_a_rewind() {
             blocks(&store, last + 1..=last + 1, End::Sealed);
             assert_eq!(records(&store.0).first(), Some(&(12, 0)));
             assert_eq!(rewind(&store, last - 1).unwrap().by, By::FullRollback);
-            take_back(&store, last - 1).unwrap();
+            force_rollback(&store, last - 1).unwrap();
             store.0
         } else {
             let mut batch = Batch::new();
@@ -265,7 +266,7 @@ fn a_rewind_is_counted_in_each_commit_and_changes_no_digest() {
     let snapshot = store.snapshot().unwrap();
     assert_eq!(meta::read::<Rewinds>(&*snapshot).unwrap(), Some(Rewinds { count: 5, last_to: 4 }));
     assert_eq!(digest::tables(&*snapshot).unwrap(), digest::tables(&*other.snapshot().unwrap()).unwrap());
-    take_back(&store, 4).unwrap();
+    force_rollback(&store, 4).unwrap();
     assert_eq!(
         meta::read::<Rewinds>(&*store.snapshot().unwrap()).unwrap(),
         Some(Rewinds { count: 6, last_to: 3 })

@@ -183,7 +183,7 @@ proptest! {
             digests.push(digest(&store));
         }
         let to = cut.index(digests.len());
-        rich::go_back(&store, to as u64 + 1).unwrap();
+        rich::rewind(&store, to as u64 + 1).unwrap();
         prop_assert_eq!(&digest(&store), &digests[to], "back to {}", to + 1);
         for (height, events, ledger) in &played[to..] {
             commit(&store, *height, events, ledger);
@@ -214,7 +214,7 @@ fn a_height_at_which_a_token_was_healed_too_goes_back_to_before_both() {
 
     let held = |store: &MemStore| rich::balance(&*store.snapshot().unwrap(), &token(0), &holder(1)).unwrap();
     assert_eq!(held(&store).map(U256::from_be_bytes), Some(U256::from(9)));
-    rich::go_back(&store, 1).unwrap();
+    rich::rewind(&store, 1).unwrap();
     assert_eq!(held(&store), None);
     assert_eq!(digest(&store), before);
 }

@@ -130,7 +130,7 @@ async fn balances_are_as_the_contracts_say(recording: &str, at_least: usize) {
     let store = index(recording).await;
     let calls = oracle::eth_calls(recording, "0x70a08231").unwrap();
     for call in calls.iter().rev() {
-        rich::go_back(&*store, call.height).unwrap();
+        rich::rewind(&*store, call.height).unwrap();
         let snapshot = store.snapshot().unwrap();
         let lane: RichLane = meta::read(&*snapshot).unwrap().unwrap();
         assert_eq!(lane.height, call.height, "the rich list is not there any more");

@@ -110,7 +110,7 @@ impl Export<'_> {
 
     fn rich_list(&mut self) -> anyhow::Result<()> {
         self.table::<rich::Erc20s>()?;
-        self.table::<rich::Newborns>()?;
+        self.table::<rich::NewContracts>()?;
         self.table::<rich::Balances>()?;
         self.table::<rich::Holders>()?;
         self.table::<rich::Denoms>()?;

@@ -1,10 +1,11 @@
-//! The names of all collections in memory, to be searched.
+//! Substring search in collection names, over an in-memory copy of all names.
 //!
-//! What must hold: who searches sees exactly the names of his own snapshot. The snapshot is taken while the names stand
-//! still, and what the snapshot has more of ([`NameChanges`]) is read by one thread while the others wait.
+//! # Invariants
+//!
+//! A search sees exactly the names of its own snapshot: the snapshot is taken under the read lock, and one thread
+//! applies newer changes ([`NameChanges`]) under the write lock ([`crate::indexer::Indexer::view_with_names`]).
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use chain::Account;
 use chain::nft::normalized_name;
@@ -13,20 +14,18 @@ use schema::keys::Owner;
 use schema::nft::{Collection, Collections, NameChanges};
 use store::key::All;
 use store::{Bounds, Error, Key as _, Message, Order, Snapshot, Table as _};
-use web::refusal::Refusal;
 
-use crate::array::set::Found;
-use crate::indexer::{Indexer, View};
+use crate::array::set::InMemory;
 
-/// Changes that are read one by one at most; above, all names are read again.
+/// Maximum number of changes that are applied one by one; for more, all names are read again.
 const MAX_CHANGES: u64 = 10_000;
 
 /// The names of all collections, in the order of [`schema::nft::CollectionsByHeight`].
 #[derive(Default)]
-pub(crate) struct Names {
-    /// By the bytes of the item.
+pub(crate) struct CollectionNames {
+    /// The names, by the key bytes of the item.
     named: BTreeMap<Vec<u8>, Named>,
-    /// How many changes they have seen; `None` if they are not whole.
+    /// Number of changes applied; `None` if the names are incomplete.
     known: Option<u64>,
 }
 
@@ -36,19 +35,24 @@ struct Named {
     origin_name: String,
 }
 
-impl Names {
-    /// The collections that have `part`, normalized, in one of their names, in order.
-    pub(crate) fn containing(&self, part: &str) -> Found<'_, (u64, Owner)> {
+impl CollectionNames {
+    /// The collections with `part`, which is normalized, in one of their names, in order.
+    pub(crate) fn containing(&self, part: &str) -> InMemory<'_, (u64, Owner)> {
         let finder = Finder::new(part);
         let has = |name: &str| finder.find(name.as_bytes()).is_some();
         let found = self.named.values().filter(|named| has(&named.name) || has(&named.origin_name));
-        Found(found.map(|named| &named.item).collect())
+        InMemory(found.map(|named| &named.item).collect())
     }
 
-    /// Makes the names those of `snapshot`, which must not be older than the one they are of.
-    fn update(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
+    /// Whether these are exactly the names of `snapshot`.
+    pub(crate) fn is_current(&self, snapshot: &dyn Snapshot) -> Result<bool, Error> {
+        Ok(self.known == Some(change_count(snapshot)?))
+    }
+
+    /// Updates the names to `snapshot`, which must not be older than the current state.
+    pub(crate) fn update(&mut self, snapshot: &dyn Snapshot) -> Result<(), Error> {
         let count = change_count(snapshot)?;
-        // If this is interrupted, the next one reads everything.
+        // If this fails, the next update reads everything.
         let changes = match self.known.take() {
             Some(known) => changes(snapshot, known, count)?,
             None => None,
@@ -63,7 +67,7 @@ impl Names {
 
     fn reread(&mut self, snapshot: &dyn Snapshot, changes: &[Owner]) -> Result<(), Error> {
         for (address, row) in changes.iter().zip(store::table::read_many::<Collections>(snapshot, changes)?) {
-            // A collection never goes but with a change of everything.
+            // Collections are deleted only together with an entry that invalidates all names.
             if let Some(Message(row)) = row {
                 self.insert(*address, &row);
             }
@@ -87,7 +91,7 @@ impl Names {
     }
 }
 
-/// How many changes there were: they are numbered from 0.
+/// Number of changes in the log; they are numbered from 0.
 fn change_count(snapshot: &dyn Snapshot) -> Result<u64, Error> {
     let last = store::table::rows::<NameChanges>(snapshot, &All, Order::Desc, 1)?;
     Ok(last.first().map_or(0, |(number, _)| number.saturating_add(1)))
@@ -102,28 +106,6 @@ fn changes(snapshot: &dyn Snapshot, known: u64, count: u64) -> Result<Option<Vec
     if rows.len() != new {
         return Ok(None);
     }
-    // A row without an address, which is none, says that everything changed.
+    // A row without an address invalidates all names; `Account::from_bytes` returns `None` for it.
     Ok(rows.iter().map(|(_, address)| Account::from_bytes(address).map(Owner)).collect())
-}
-
-impl Indexer {
-    /// A view of the store with the names of exactly that view.
-    pub(crate) fn view_with_names(&self) -> Result<(View<'_>, RwLockReadGuard<'_, Names>), Refusal> {
-        let names = read(&self.names);
-        let view = self.view()?;
-        if names.known == Some(change_count(view.snapshot()).map_err(Refusal::internal)?) {
-            return Ok((view, names));
-        }
-        drop((names, view));
-        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-        // Taken while nobody else can bring the names further than this.
-        let view = self.view()?;
-        names.update(view.snapshot()).map_err(Refusal::internal)?;
-        Ok((view, RwLockWriteGuard::downgrade(names)))
-    }
-}
-
-/// A thread that panicked while it wrote has left names that say that they are not whole.
-fn read(names: &RwLock<Names>) -> RwLockReadGuard<'_, Names> {
-    names.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
-//! Lists that say the same in two ways: an account's transactions at once and by message-type set, and the sets, each
-//! transaction in exactly one.
+//! Check of redundant lists: an account's transactions in total and by message-type set, and each transaction in
+//! exactly one set.
 //!
-//! Memory grows with the longest list of an account, and by a bit a transaction.
+//! Memory: the longest list of an account, plus one bit per transaction.
 
 use std::collections::BTreeSet;
 
@@ -39,10 +39,10 @@ pub(super) fn check(ground: &Ground<'_>, report: &mut Report) -> Result<(), Erro
         by_set += 1;
         Ok::<(), Error>(())
     })?;
-    if by_set > of_accounts { strangers(ground, report) } else { Ok(()) }
+    if by_set > of_accounts { orphans(ground, report) } else { Ok(()) }
 }
 
-/// Compares the two forms of one account's list; gives how many entries there are by set.
+/// Compares the two forms of one account's list; returns the number of entries by set.
 fn account(
     ground: &Ground<'_>,
     owner: &[u8],
@@ -75,17 +75,17 @@ fn differs(
     ground: &Ground<'_>,
     row: (&'static TableSpec, &[u8], Option<&[u8]>),
     seq: u64,
-    twin: &TableSpec,
+    other: &TableSpec,
     report: &mut Report,
 ) {
-    let expected = format!("{seq} here and in {}, or in neither", twin.name);
+    let expected = format!("{seq} here and in {}, or in neither", other.name);
     report.row("lists that differ", row, expected, Remedy::Index(ground.heights.of_tx(seq)));
 }
 
-/// Lists by set of accounts that have no list.
-fn strangers(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
+/// Finds orphans: lists by set of accounts without a total list.
+fn orphans(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
     store::for_each_row(ground.snapshot, AccountSetTxs::SPEC, Bounds::all(), |key, value| {
-        // Behind the owner stand the set and the ordinal.
+        // The owner is followed by the set (4 bytes) and the ordinal (8 bytes).
         let Some(owner) = key.len().checked_sub(12).map(|len| &key[..len]) else { return Ok(()) };
         let end = prefix_end(owner);
         let bounds = Bounds { start: owner, end: end.as_deref() };
@@ -97,7 +97,7 @@ fn strangers(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
     })
 }
 
-/// Each transaction is in one set.
+/// Checks that each transaction is in exactly one set.
 fn sets(ground: &Ground<'_>, report: &mut Report) -> Result<(), Error> {
     let last = ground.blocks.txs;
     let words = usize::try_from(last / 64 + 1).unwrap_or(usize::MAX);

@@ -1,11 +1,11 @@
-//! What is not known yet about NFTs: questions to the node, and events that wait for the answers.
+//! Pending NFT metadata: queries to the node, and the events that wait for their answers.
 
-/// The number of the question about what stands at `place` of the block at `height`.
+/// The number of the query about the event at `place` of the block at `height`.
 pub fn question_number(height: u64, place: u32) -> u64 {
     (height << PLACE_BITS) | u64::from(place)
 }
 
-/// The height that a question is about.
+/// The height of a query.
 pub fn question_height(number: u64) -> u64 {
     number >> PLACE_BITS
 }
@@ -13,21 +13,21 @@ pub fn question_height(number: u64) -> u64 {
 /// 16 million places in a block, and 10^12 heights.
 const PLACE_BITS: u32 = 24;
 
-/// A question about an NFT at some height.
+/// A metadata query to the node at some height.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Question {
-    /// What is to be found out.
+    /// The requested metadata.
     #[prost(oneof = "About", tags = "1, 2, 3")]
     pub about: Option<About>,
 }
 
-/// What is to be found out.
+/// The requested metadata.
 #[derive(Clone, PartialEq, Eq, Hash, prost::Oneof)]
 pub enum About {
-    /// Whether there is a collection at an address, and its name and creator.
+    /// Whether an address is a collection, and its name and creator.
     #[prost(message, tag = "1")]
     Collection(Subject),
-    /// Move: whether an object is a token, and which.
+    /// Move: whether an object is a token, and its id.
     #[prost(message, tag = "2")]
     Object(Subject),
     /// The URI of a token.
@@ -35,21 +35,21 @@ pub enum About {
     Uri(TokenKey),
 }
 
-/// What events wait for.
+/// The contract or object whose metadata pending events need.
 #[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
 pub struct Subject {
     /// Its address, 20 or 32 bytes.
     #[prost(bytes = "vec", tag = "1")]
     pub address: Vec<u8>,
-    /// EVM: a token that should be there, in decimal, and ...
+    /// EVM: id of a token expected in the collection, in decimal; empty if no token is left.
     #[prost(string, tag = "2")]
     pub token_id: String,
-    /// ... its owner at the end of the block; both empty if no token is left.
+    /// EVM: the owner of that token at the end of the block; empty if no token is left.
     #[prost(bytes = "vec", tag = "3")]
     pub owner: Vec<u8>,
 }
 
-/// Which token: [`super::TokenName`], to be told apart by.
+/// Identifies a token like [`super::TokenName`], and serves as a hash key.
 #[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
 pub struct TokenKey {
     /// Address of the collection, 20 or 32 bytes.
@@ -63,13 +63,13 @@ pub struct TokenKey {
     pub object: Vec<u8>,
 }
 
-/// An event that waits. Addresses are those of the event: 20 or 32 bytes, empty if there is none.
+/// A pending event. Addresses are those of the event: 20 or 32 bytes, empty if there is none.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Waiter {
     /// The block's header time, nanoseconds since 1970 UTC.
     #[prost(int64, tag = "1")]
     pub time: i64,
-    /// Sequence of the transaction; 0 for what happened outside of one.
+    /// Sequence of the transaction; 0 outside of transactions.
     #[prost(uint64, tag = "2")]
     pub tx: u64,
     /// 1 mint, 2 transfer, 3 burn.
@@ -84,10 +84,10 @@ pub struct Waiter {
     /// Move: the token's object.
     #[prost(bytes = "vec", tag = "6")]
     pub object: Vec<u8>,
-    /// Who owns it then.
+    /// Its owner after the event.
     #[prost(bytes = "vec", tag = "7")]
     pub owner: Vec<u8>,
-    /// Its URI, if the event tells it.
+    /// Its URI, if the event contains it.
     #[prost(string, optional, tag = "8")]
     pub uri: Option<String>,
 }

@@ -1,5 +1,6 @@
-//! `pagination.*` in, `pagination` out, and the parameters that several endpoints share. Errors name the parameter,
-//! the value and what is allowed; their texts begin as the deployed server's do.
+//! Request parameters shared by several endpoints, and the `pagination` object of responses.
+//!
+//! Errors contain the parameter, the value and the allowed values; their texts begin like those of the deployed server.
 
 use chain::Account;
 use schema::msg_set;
@@ -11,13 +12,13 @@ use crate::cursor::{self, Cursor, Row, Space, Start};
 use crate::indexer::{EmptyCursor, Indexer};
 use crate::page::{Direction, Page, PageRequest};
 
-/// Rows of a page that says nothing of its length.
+/// Rows of a page if the request has no limit.
 const DEFAULT_LIMIT: u64 = 100;
-/// Rows of a page at most.
+/// Maximum number of rows of a page.
 const MAX_LIMIT: u64 = 1000;
-/// Message types in one filter at most.
+/// Maximum number of message types in a filter.
 const MAX_TYPES: usize = 64;
-/// Characters of a bad value that an error repeats.
+/// Maximum number of characters of an invalid value in an error.
 const SHOWN: usize = 80;
 
 /// The `pagination.*` parameters of a request.
@@ -29,7 +30,7 @@ pub(crate) struct Paging<R> {
 }
 
 impl<R: Row> Paging<R> {
-    /// Reads them: limit, then offset, then key, so that the first bad one is named.
+    /// Reads the limit, then the offset, then the key, so that the error is about the first invalid one.
     pub(crate) fn of(call: &Call<'_>, space: Space) -> Result<Self, Refusal> {
         let limit = match integer(call, "pagination.limit") {
             None => DEFAULT_LIMIT,
@@ -86,7 +87,7 @@ impl<R: Row> Paging<R> {
     }
 }
 
-/// A signed decimal number, or nothing if it is none: the deployed server takes such a value for absent.
+/// A signed decimal number; `None` if it does not parse, because the deployed server treats such a value as absent.
 fn integer(call: &Call<'_>, name: &str) -> Option<i64> {
     call.first(name)?.parse().ok()
 }
@@ -152,7 +153,7 @@ pub(crate) fn token_order(call: &Call<'_>) -> Result<TokenOrder, Refusal> {
     }
 }
 
-/// The path parameter `tx_hash`; `None` for hex that is no hash.
+/// The path parameter `tx_hash`; `None` for hex that is not a hash.
 pub(crate) fn hash(call: &Call<'_>) -> Result<Option<[u8; 32]>, Refusal> {
     let text = call.text("tx_hash");
     chain::hash::parse_hash(text).map_err(|_| {
@@ -163,8 +164,8 @@ pub(crate) fn hash(call: &Call<'_>) -> Result<Option<[u8; 32]>, Refusal> {
     })
 }
 
-/// The query parameter `msgs` as the message-type sets that it matches, or `None` if there is no filter: names
-/// comma-separated or repeated, with or without a leading `/`; a name that nothing has matches nothing.
+/// The message-type sets that match the query parameter `msgs`, or `None` without a filter. The names are separated by
+/// commas or repeated, with or without a leading `/`; an unknown name matches nothing.
 pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Vec<u32>>, Refusal> {
     let names = call.all("msgs").flat_map(|value| value.split(',')).map(str::trim);
     let mut types: Vec<String> = names
@@ -182,7 +183,7 @@ pub(crate) fn sets(call: &Call<'_>, snapshot: &dyn Snapshot) -> Result<Option<Ve
     }
 }
 
-/// The beginning of a bad value.
+/// The beginning of an invalid value, for an error.
 pub(crate) fn shown(value: &str) -> String {
     if value.chars().count() <= SHOWN {
         return value.to_owned();

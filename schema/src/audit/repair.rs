@@ -1,12 +1,12 @@
-//! Healing what needs no chain: rows that follow from others, and the tables of NFTs.
+//! Repairs that need no node: derived rows, and the NFT tables.
 
 use store::{BulkWriter, Durability, Store};
 
 use super::Plan;
 use crate::{Error, nft};
 
-/// Writes the rows of `plan` that follow from others, and makes the tables of NFTs anew if it says so.
-pub fn heal(store: &dyn Store, plan: &Plan) -> Result<(), Error> {
+/// Writes the derived rows of `plan`, and rebuilds the NFT tables if the plan requires it.
+pub fn apply(store: &dyn Store, plan: &Plan) -> Result<(), Error> {
     let mut writer = BulkWriter::new(store);
     for (table, key, value) in &plan.rows {
         match value {

@@ -1,10 +1,10 @@
-//! Two tables of the same kind, row by row.
+//! Merge comparison of two versions of a table, row by row.
 
 use store::{Bounds, Order, Row, Snapshot, TableSpec, prefix_end};
 
 use crate::Error;
 
-/// Gives each key under `prefix` that either side has to `visit`, in order, with the value on the left and on the right.
+/// Calls `visit` for each key under `prefix` on either side, in order, with its values on the left and on the right.
 pub fn compare(
     (left, right): (&dyn Snapshot, &dyn Snapshot),
     spec: &'static TableSpec,
@@ -34,7 +34,7 @@ pub fn compare(
     }
 }
 
-/// Rows of one side, read some at a time.
+/// A cursor over the rows of one side, read in chunks.
 struct Rows<'a> {
     snapshot: &'a dyn Snapshot,
     spec: &'static TableSpec,
