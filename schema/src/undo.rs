@@ -177,7 +177,7 @@ impl Record {
     }
 
     /// The prior values of the rows; `None` if the record is damaged.
-    pub fn before(&self) -> Option<Before> {
+    pub fn before(&self) -> Option<UndoRecord> {
         let size = usize::try_from(Some(self.size).filter(|size| *size <= MAX_RECORD)?).ok()?;
         if size == 0 {
             return UndoRecord::decode(&self.before, TABLES);

@@ -51,9 +51,9 @@ pub(crate) fn open(state: Arc<NodeState>, request: &Request<Bytes>, kind: Websoc
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    let scene = stage.scene();
+    let snapshot = state.snapshot();
     let upgrade = Upgrade::new(move |socket| async move {
-        let mut scenes = stage.scenes();
+        let mut snapshots = state.snapshots();
         // A closed channel is a node that is gone.
         let over = snapshots.wait_for(|now| now.down || now.history != snapshot.history);
         tokio::select! {
