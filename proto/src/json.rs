@@ -13,7 +13,8 @@
 //! wire bytes ----------- index -----+--> emit --> JSON bytes
 //! ```
 //!
-//! [`Registry`] is built once per set of descriptors (`descriptor_patches`, `compile`, `table`). A message is then printed in two steps
+//! [`Registry`] is built once per set of descriptors (`descriptor_patches`, `compile`, `table`). A message is then
+//! printed in two steps
 //! (`emit`): its wire bytes are indexed field by field (`wire`), and the fields are written in declaration order
 //! (`scalar`, `text`, `amount`, `time_json`, `inline_json`). No tree is built in between.
 //!

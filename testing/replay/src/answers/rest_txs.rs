@@ -2,8 +2,8 @@
 //! transaction.
 //!
 //! As `x/auth/tx` of SDK 0.50 does it (`service.go`, `query.go`): `query`, `page`, `limit` and `order_by` count;
-//! `events` and `pagination.*` of older SDKs are ignored. The answer for bytes that are no transaction (vote data) is not
-//! derived: it must be recorded.
+//! `events` and `pagination.*` of older SDKs are ignored. The answer for bytes that are no transaction (vote data) is
+//! not derived: it must be recorded.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,8 +1,9 @@
 //! Websocket messages of a node: answers to calls, and events of the new heights that a client subscribed to.
 //!
 //! As CometBFT 0.38 does it (`rpc/core/events.go`, `rpc/jsonrpc/server/ws_handler.go`, `types/events.go`,
-//! `types/event_bus.go`): one call a message, a call without an id is not answered, and an event carries the id of the
-//! subscription. Only subscriptions to `NewBlock` and `NewBlockHeader` are played; any other query gets an error and is counted.
+//! `types/event_bus.go`): one call a message, a call without an id is not answered, and an event carries the id of
+//! the subscription. Only subscriptions to `NewBlock` and `NewBlockHeader` are played; any other query gets an error
+//! and is counted.
 
 use std::collections::BTreeMap;
 

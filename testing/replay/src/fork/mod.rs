@@ -1,18 +1,20 @@
 //! A forged fork of a recorded chain: equal up to a height, different and internally consistent above it.
 //!
-//! A fork leaves out some transactions, chosen by the seed, with their results, receipts and traces. Indexes and running
-//! sums of the remaining ones are those that a node would compute. All header times are later by the same milliseconds.
+//! A fork leaves out some transactions, chosen by the seed, with their results, receipts and traces. Indexes and
+//! running sums of the remaining ones are those that a node would compute. All header times are later by the same
+//! milliseconds.
 //!
 //! # Invariants
 //!
-//! - All links between heights are valid: `data_hash`, `last_results_hash`, `last_block_id.hash` and `block_id.hash` are
-//!   those of the forged contents, `app_hash` is that of the forged results before, and EVM blocks name their parents.
+//! - All links between heights are valid: `data_hash`, `last_results_hash`, `last_block_id.hash` and `block_id.hash`
+//!   are those of the forged contents, `app_hash` is that of the forged results before, and EVM blocks name their
+//!   parents.
 //!
 //! # Limits
 //!
-//! A fork cannot have signatures (`last_commit` keeps those of the recorded blocks, which do not sign the forged
-//! ones), part sets (`parts.hash` stays), EVM hashes that are the Keccak of a header (they are other numbers), and state:
-//! the answers about state are those of the recorded chain at the height or below, and what has none does not exist.
+//! A fork has no valid signatures (`last_commit` keeps those of the recorded blocks, which do not sign the forged
+//! ones), no part sets (`parts.hash` stays), no EVM hashes that are the Keccak of a header (they are other numbers),
+//! and no state: the answers about state are those of the recorded chain at the height or below, and what has none does not exist.
 
 mod block;
 mod evm;

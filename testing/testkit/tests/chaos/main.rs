@@ -1,5 +1,5 @@
-//! Chaos test, all faults at random and together: the index ends as that of an undisturbed run, and a client that read the
-//! API meanwhile only ever saw prefixes of true histories.
+//! Chaos test, all faults at random and together: the index ends as that of an undisturbed run, and a client that
+//! read the API meanwhile only ever saw prefixes of true histories.
 //!
 //! A run is a function of its seed but for the scheduling of threads. `CHAOS_SEED` is the first seed, `CHAOS_RUNS` the
 //! number of runs, `CHAOS_SECONDS` the time after which no run begins: `CHAOS_SEED=17 CHAOS_RUNS=1 cargo test -p testkit --test chaos` repeats the run that printed 17.

@@ -1,4 +1,5 @@
-//! A client that reads the API during the chaos test, and checks that it never reads a false answer. The chains of it begin at height 1.
+//! A client that reads the API during the chaos test, and checks that it never reads a false answer. The chains of it
+//! begin at height 1.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
