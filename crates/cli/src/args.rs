@@ -16,11 +16,11 @@ const EXIT_CODES: &str = "Exit codes: 0 after a clean end, also one by SIGINT or
                           usage, settings included; 130 when a second signal ends it at once.";
 
 const QUERY_HELP: &str = "It writes nothing to the database's directory, but needs a temporary one that it may write to \
-                       (TMPDIR). It asks no node: /readyz says whether it keeps up with the database, not whether somebody \
-                       still writes that.";
+                       (TMPDIR). It asks no node: /readyz reports whether it keeps up with the database, not whether a \
+                       process still writes it.";
 
-const DB_HELP: &str = "What only looks writes nothing to the data directory, but needs a temporary one that it may write to \
-                     (TMPDIR).";
+const DB_HELP: &str =
+    "Read-only commands write nothing to the data directory, but need a writable temporary one (TMPDIR).";
 
 /// Indexes an Initia rollup beside its node and serves it as JSON
 #[derive(Debug, Parser)]
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Makes a recording of a node
     Record(Record),
-    /// Looks at a database and mends it
+    /// Inspects, verifies, repairs, backs up and exports a database
     #[command(subcommand, after_help = DB_HELP)]
     Db(Db),
     /// Prints the effective settings as TOML, without passwords

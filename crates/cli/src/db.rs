@@ -36,7 +36,7 @@ use crate::{follow, logging};
 /// What to do with the database.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Db {
-    /// Prints what the database is of, how far it has come, and how large it is
+    /// Prints the chain, the heights and the size of the database
     Info {
         #[command(flatten)]
         settings: Sources<Data>,
@@ -49,7 +49,7 @@ pub(crate) enum Db {
         #[command(flatten)]
         settings: Sources<Data>,
     },
-    /// Takes back all blocks above a height; what indexes must not be running
+    /// Removes all blocks above a height; the indexer must not be running
     Rollback {
         /// The height that is the last afterwards
         #[arg(long, value_name = "HEIGHT")]
@@ -90,8 +90,8 @@ pub(crate) enum Db {
         #[command(flatten)]
         settings: Sources<DataAndNode>,
     },
-    /// Takes back a height and all above it, whatever state they are in, and indexes them again; what indexes must not
-    /// be running
+    /// Removes a height and all above it, also if they are damaged, and indexes them again; the indexer must not be
+    /// running
     Reindex {
         /// The first height that is indexed again; the database's first height begins it anew
         #[arg(long, value_name = "HEIGHT")]

@@ -31,7 +31,7 @@ pub(crate) struct How {
     /// Asks no node: the database against itself only
     #[arg(long)]
     offline: bool,
-    /// Heals what is found and verifies again; what indexes must not be running. Rows that follow from others are
+    /// Repairs what is found and verifies again; the indexer must not be running. Rows that follow from others are
     /// written from them; what only the chain knows is indexed again, from the lowest height that is wrong
     #[arg(long)]
     repair: bool,

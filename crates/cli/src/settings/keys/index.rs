@@ -36,7 +36,7 @@ pub(super) const RECONCILE: Key = Key {
     default: Some("60s"),
     example: "",
     scope: Scope::Service,
-    help: "How often some holders of an ERC-20 are compared with what its contract says, 1s to 1440m, or 0s for never; a \
+    help: "How often some holders of an ERC-20 are compared with the answers of its contract, 1s to 1440m, or 0s for never; a \
            token that differs is asked about whole",
 };
 
@@ -87,8 +87,8 @@ pub(super) const TRUSTED: Key = Key {
     default: None,
     example: "1:2D352275F6F4D7F8F5DA86DD8BB5988FF2C5FBAC58FF8C5374ACD85459F9184C",
     scope: Scope::Service,
-    help: "With `verify = signatures`: a block that is known from elsewhere, from which on the validators are believed; the \
-           first block that comes if it is not given",
+    help: "With `verify = signatures`: a trusted block, from which on the validators are trusted; by default the first \
+           block that is fetched",
 };
 
 pub(super) const MAX_REWIND: Key = Key {
@@ -100,6 +100,6 @@ pub(super) const MAX_REWIND: Key = Key {
     default: Some("10000"),
     example: "",
     scope: Scope::Service,
-    help: "How many blocks are taken back at most where the node turns out to follow another history; beyond, the program stops \
-           and says so",
+    help: "Maximum number of blocks that are rolled back if the node follows another history; beyond it the \
+           program stops with an error",
 };

@@ -36,7 +36,7 @@ pub(super) const MAX_REQUESTS: Key = Key {
     default: Some("1024"),
     example: "",
     scope: Scope::Server,
-    help: "Requests of all clients at once, 1 to 1000000; the next ones are refused with 503. Answers that nobody takes yet \
+    help: "Requests of all clients at once, 1 to 1000000; the next ones are refused with 503. Unread answers \
            count, so it bounds the memory for them. One client gets an eighth, but no less than 16; past that it gets 429",
 };
 
@@ -62,8 +62,8 @@ pub(super) const TRUSTED_PROXIES: Key = Key {
     default: None,
     example: "127.0.0.1",
     scope: Scope::Server,
-    help: "Addresses of proxies in front: their requests count for whom X-Forwarded-For names, and their connections are not \
-           counted. Of others that header is not read, and a proxy that is not named here is one client",
+    help: "Addresses of proxies in front: their requests count for the client in X-Forwarded-For, and their connections are \
+           not counted. From others that header is ignored, and a proxy that is not named here is one client",
 };
 
 pub(super) const READY_LAG: Key = Key {
@@ -76,7 +76,7 @@ pub(super) const READY_LAG: Key = Key {
     example: "",
     scope: Scope::Service,
     help: "How many blocks the index may be behind the node for /readyz to answer 200 and not 503. Not for `cairn query`: it \
-           asks no node, and is ready while it keeps up with the database, also where nobody writes that any more",
+           asks no node, and is ready while it keeps up with the database, even if no process writes it any more",
 };
 
 pub(super) const CORS: Key = Key {
