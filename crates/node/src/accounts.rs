@@ -18,6 +18,7 @@ pub(crate) fn encoded(text: &str) -> String {
 
 /// An account of any kind: the kinds wrap each other (SDK `auth`, `vesting`; Initia's contract and object accounts).
 #[derive(Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the SDK's JSON")]
 pub(crate) struct Account {
     #[serde(rename = "@type", default)]
     kind: String,

@@ -202,7 +202,7 @@ impl Evm {
         for (member, said) in members.iter().zip(said) {
             match said {
                 Ok(said) if self.pool().check_chain_id(member, &want.to_string(), &said.to_string()) => {
-                    right = true
+                    right = true;
                 }
                 Ok(said) => {
                     let (at, want, got) =
