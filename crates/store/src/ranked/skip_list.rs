@@ -32,7 +32,7 @@ pub(super) struct SkipList {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SetMeta {
     pub(super) len: u64,
-    /// Towers on level 1, 2, 3, 4.
+    /// Nodes on levels 1, 2, 3, 4.
     pub(super) nodes: [u64; LEVELS],
 }
 
