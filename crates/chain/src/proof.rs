@@ -2,10 +2,10 @@
 //!
 //! A header commits to its parent, to the block's transactions and to the signatures under its parent; one block later,
 //! the next header commits to the part of the results that all nodes agree on (code, data, gas) and to the state after
-//! them. An endpoint that mixes up heights, or lies about these, does not reproduce the hashes. Events are covered by
-//! no header. Evidence is not looked at, because nothing of it is indexed.
+//! them. An answer for another height, or a false one, does not reproduce the hashes. No header covers events. Evidence
+//! is not checked, because nothing of it is indexed.
 //!
-//! Each check stands alone and names the height and what does not fit. Together they chain: a block whose header is
+//! Each check is independent and names the height and the mismatch. Together they chain: a block whose header is
 //! checked and whose successor has it as parent is the block that the successor's validators built on.
 
 mod receipts;

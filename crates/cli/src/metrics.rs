@@ -155,5 +155,5 @@ fn describe() {
     describe_gauge!(DISK_FREE_BYTES, "bytes that are free on the file system of the database");
     describe_gauge!(CPU_SECONDS, "CPU time of the process in user and system mode");
     describe_gauge!(RESIDENT_BYTES, "memory of the process that is not paged out");
-    describe_gauge!("cairn_height", "last height: of the chain as the node tells it, and of each lane");
+    describe_gauge!("cairn_height", "last height of the chain, as the node reports it, and of each lane");
 }

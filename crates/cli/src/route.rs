@@ -237,9 +237,9 @@ fn reload(service: &Service, registry: &Path) {
     match service.reload(registry) {
         Ok(problems) => {
             log_problems(problems, &service.world().registry);
-            tracing::info!(hash = service.world().registry.hash(), "the registry was read again");
+            tracing::info!(hash = service.world().registry.hash(), "registry reloaded");
         }
-        Err(error) => tracing::error!(%error, "the registry was not read again, the old one goes on"),
+        Err(error) => tracing::error!(%error, "the registry cannot be loaded, the previous one stays in use"),
     }
 }
 

@@ -47,6 +47,7 @@ impl InFlightLimiter {
 
     /// Waits for both permits, in the order of the callers.
     pub(crate) async fn acquire(&self) -> Permit<'_> {
+        // The semaphores are never closed, so both always give a permit.
         let call = self.calls.acquire().await.ok();
         let expected = self.expected.load(Ordering::Relaxed).min(self.size);
         let bytes = self.bytes.acquire_many(expected).await.ok();

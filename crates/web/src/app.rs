@@ -45,7 +45,7 @@ pub struct App<A: 'static> {
 }
 
 impl App<()> {
-    /// A placeholder during startup: every request but `/healthz` and `/readyz` gets 503 with the reason from `ready`.
+    /// The server before the database is open: every request but `/healthz` and `/readyz` gets 503 with the reason from `ready`.
     ///
     /// # Errors
     /// None: see [`Router::new`].

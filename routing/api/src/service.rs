@@ -144,7 +144,7 @@ impl Service {
     /// Reads the registry in `dir` again.
     ///
     /// # Errors
-    /// If it does not load; then the old one goes on.
+    /// If it does not load; the previous one then stays in use.
     pub fn reload(&self, dir: &Path) -> Result<Vec<registry::Problem>, Error> {
         let loaded = registry::load(dir)?;
         self.replace(loaded.registry);

@@ -1,10 +1,10 @@
-//! Names of collections that came by IBC (ICS-721): what a voucher's class is called where it is from (indexing §9).
+//! Names of collections that came by IBC (ICS-721): the name of a voucher's class on its own chain (indexing §9).
 //!
 //! # Invariants
 //!
-//! Only a packet that was received for good counts, which its acknowledgement in the same transaction tells; a
-//! refused packet can carry any name. Packets say everything in text that a relayer brought: malformed ones are passed
-//! over.
+//! * A packet counts only if its acknowledgement in the same transaction reports success; a refused packet can carry any
+//!   name.
+//! * Packet data is text from a relayer, so malformed packets are skipped.
 
 use std::borrow::Cow;
 

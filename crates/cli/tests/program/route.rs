@@ -167,7 +167,7 @@ fn a_registry_is_read_again_on_sighup_and_a_broken_one_is_not() {
 
     fs::write(&assets, "[[asset]]\nchian = \"e2e-l2-1\"\n").unwrap();
     cairn.signal("HUP");
-    let said = cairn.logged_about("the old one goes on");
+    let said = cairn.logged_about("the previous one stays in use");
     assert!(said.contains("assets.toml") && said.contains("chain"), "{said}");
     assert_eq!(symbol("OPENED"), Some(()));
     let (code, said) = refused(&["route", "check", "--registry", &pair.registry]);
